@@ -1,0 +1,106 @@
+"""The data of the benchmarks: synthetic sets always, shared ones where they are at hand."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Training rows, and test rows that a fit does not see.
+
+    ``X`` is C-ordered float32, which is scikit-learn's own type for trees, so that no
+    contender pays for a conversion.
+    """
+
+    name: str
+    X: Array
+    y: Array
+    X_test: Array
+    y_test: Array
+
+    def head(self, n_rows: int) -> DataSet:
+        """Return the same data with its first rows only."""
+        return replace(
+            self,
+            X=self.X[:n_rows],
+            y=self.y[:n_rows],
+            X_test=self.X_test[:n_rows],
+            y_test=self.y_test[:n_rows],
+        )
+
+
+def synthetic(n_rows: int = 1_000_000, n_test: int = 100_000) -> DataSet:
+    """28 normal columns; the class depends on all of them, on waves and on products."""
+    X, z = _signal(n_rows + n_test)
+    return _split(f"synthetic {_shape(n_rows, 28)}", X, (z > 0).astype(np.int32), n_rows)
+
+
+def synthetic_regression(n_rows: int = 1_000_000, n_test: int = 100_000) -> DataSet:
+    """Return the columns of :func:`synthetic` with the signal itself as the target."""
+    X, z = _signal(n_rows + n_test)
+    return _split(f"synthetic {_shape(n_rows, 28)}, regression", X, z, n_rows)
+
+
+def covtype(n_rows: int = 100_000, n_test: int = 100_000) -> DataSet | None:
+    """Forest cover types (54 columns of whole numbers, 7 classes), or None when not at hand."""
+    path = data_folder() / "covtype" / "data.parquet"
+    if not path.is_file():
+        return None
+    X, y = _read_covtype(path)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, train_size=n_rows, test_size=n_test, random_state=0, stratify=y
+    )
+    return DataSet(f"covtype {_shape(n_rows, X.shape[1])}", X_train, y_train, X_test, y_test)
+
+
+def data_folder() -> Path:
+    """Where the shared data sets are: ``HORNBEAM_DATA``, else beside the project."""
+    chosen = os.environ.get("HORNBEAM_DATA")
+    return Path(chosen) if chosen else ROOT.parent / "shared" / "data"
+
+
+@lru_cache(maxsize=1)
+def _signal(n_rows: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 28)).astype(np.float32)
+    slopes = rng.normal(size=28)
+    z = 0.3 * (X @ slopes) + np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3]
+    z -= 0.5 * np.abs(X[:, 4]) * X[:, 5]
+    z += rng.normal(size=n_rows)
+    return X, z
+
+
+@lru_cache(maxsize=1)
+def _read_covtype(path: Path) -> tuple[Array, Array]:
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path)
+    y = table.column("Cover_Type").to_numpy().astype(np.int64)
+    columns = table.drop_columns(["Cover_Type"]).columns
+    X = np.empty((len(y), len(columns)), np.float32)
+    for position, column in enumerate(columns):
+        X[:, position] = column.to_numpy()
+    return X, y
+
+
+def _split(name: str, X: Array, y: Array, n_rows: int) -> DataSet:
+    return DataSet(name, X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
+
+
+def _shape(n_rows: int, n_columns: int) -> str:
+    for unit, size in (("M", 1_000_000), ("k", 1000)):
+        if n_rows >= size and n_rows % size == 0:
+            return f"{n_rows // size}{unit} x {n_columns}"
+    return f"{n_rows} x {n_columns}"

@@ -1,0 +1,139 @@
+"""The command line: ``hornbeam train | predict | info | warmup | demo``.
+
+This module only reads the arguments. Each command lives in a module of its own, which is
+imported when the command runs, so that ``hornbeam --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from hornbeam import __version__
+from hornbeam.cli.screen import UserError
+from hornbeam.errors import MissingDependencyError
+
+USER_ERROR = 2  # the same exit code that argparse uses
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of the process when left out.
+
+    Returns
+    -------
+    int
+        0 when all went well, 2 when the input was wrong (a sentence on stderr says how).
+
+    Examples
+    --------
+    >>> main(["train", "no-such-file.csv", "--target", "y"])
+    2
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    options = _parser(arguments).parse_args(arguments)
+    # ValueError and TypeError are how estimators and the data layer say what is wrong.
+    try:
+        command = importlib.import_module(f"hornbeam.cli.{options.command}")
+        command.run(options)
+    except KeyboardInterrupt:
+        print("hornbeam: stopped", file=sys.stderr)
+        return INTERRUPTED
+    except (UserError, MissingDependencyError, OSError, ValueError, TypeError) as error:
+        if options.traceback:
+            traceback.print_exc()
+        print(f"hornbeam: {error}", file=sys.stderr)
+        return USER_ERROR
+    return 0
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hornbeam", description="Train decision trees on tables and use them."
+    )
+    parser.add_argument("--version", action="version", version=f"hornbeam {__version__}")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    shared.add_argument("--traceback", action="store_true", help="show where an error came from")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, summary: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=summary, description=summary, parents=[shared])
+
+    train = command("train", "Train on a CSV or Parquet file, test on held-out rows, save.")
+    _add_train_options(train)
+    predict = command("predict", "Predict the rows of a CSV or Parquet file with a saved model.")
+    _add_predict_options(predict)
+    info = command("info", "Show versions, cache and threads, or what a saved model holds.")
+    info.add_argument("model", nargs="?", type=Path, help="a model file")
+    command("warmup", "Compile everything ahead of time, so that the first fit is fast.")
+    demo = command("demo", "Train and test on a data set that comes with scikit-learn.")
+    _add_split_options(demo)
+    if {"train", "demo"} & set(arguments):
+        from hornbeam.cli.parameters import add_parameter_options
+
+        add_parameter_options(train)
+        add_parameter_options(demo)
+    return parser
+
+
+def _add_train_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", type=Path, help="table: .csv, .tsv (also .gz) or .parquet")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
+    parser.add_argument(
+        "--task",
+        choices=["auto", "classification", "regression"],
+        default="auto",
+        help="auto looks at the target and says what it chose (default: auto)",
+    )
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN", help="leave a column out"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="model file (default: DATA.hornbeam)"
+    )
+    _add_file_options(parser)
+    _add_split_options(parser)
+
+
+def _add_predict_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="a model file that train has saved")
+    parser.add_argument("data", type=Path, help="table: .csv, .tsv (also .gz) or .parquet")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="where to (default: CSV on standard output)"
+    )
+    parser.add_argument("--proba", action="store_true", help="add the share of every class")
+    _add_file_options(parser)
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="overwrite the output file")
+    parser.add_argument(
+        "--missing",
+        action="append",
+        metavar="TEXT",
+        help="text that means missing in a CSV file, besides the empty field; "
+        "repeat it for several (default: NA, N/A, NaN, nan, null, NULL)",
+    )
+
+
+def _add_split_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--test-size",
+        type=float,
+        default=0.25,
+        metavar="SHARE",
+        help="share of the rows to test on; 0 trains on all of them (default: 0.25)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the split and of the tree (default: 0)"
+    )

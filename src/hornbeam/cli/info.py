@@ -1,0 +1,94 @@
+"""``hornbeam info``: the installation, or what a model file holds."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from hornbeam.cli.predict import load_model
+from hornbeam.cli.screen import Screen, make_listing, make_table
+from hornbeam.runtime.kernel import cache_directory
+
+_PACKAGES = (
+    "hornbeam",
+    "numba",
+    "llvmlite",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "narwhals",
+    "safetensors",
+    "pyarrow",
+    "matplotlib",
+)
+_CATEGORIES_SHOWN = 5
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    screen = Screen(options.quiet)
+    if options.model is None:
+        screen.show(make_listing("hornbeam", installation()))
+        return
+    model = load_model(options.model)
+    screen.show(make_listing(str(options.model), contents(model, options.model)))
+    screen.show(make_table("Columns", ["name", "kind", "categories"], columns(model.schema_)))
+
+
+def installation() -> list[list[str]]:
+    """Versions, cache and threads, as rows of a table."""
+    directory = cache_directory()
+    kernels = [] if directory is None else list(directory.glob("*.bin"))
+    size = sum(file.stat().st_size for file in kernels)
+    return [
+        ["Python", f"{platform.python_version()} on {platform.platform()}"],
+        *([name, _version(name)] for name in _PACKAGES),
+        ["kernel cache", str(directory or "none: every process compiles anew")],
+        ["compiled kernels", f"{len(kernels)} ({size / 1e6:.1f} MB)"],
+        ["cores for threads", str(joblib.cpu_count())],
+    ]
+
+
+def contents(model: Any, path: Path) -> list[list[str]]:
+    """What a model is, as rows of a table."""
+    defaults = type(model)().get_params()
+    changed = {k: v for k, v in model.get_params().items() if v != defaults[k]}
+    rows = [
+        ["model", type(model).__name__],
+        ["file", f"{path.stat().st_size:,} bytes"],
+        ["parameters", ", ".join(f"{k}={v!r}" for k, v in changed.items()) or "all default"],
+        ["tree", f"{model.tree_.node_count:,} nodes, {model.tree_.n_leaves:,} leaves"],
+        ["depth", str(model.get_depth())],
+        ["outputs", str(model.n_outputs_)],
+        ["unseen categories", str(model.schema_.unseen)],
+        ["digest", model.tree_.digest()],
+    ]
+    if hasattr(model, "classes_"):
+        rows.insert(1, ["classes", _some(list(model.classes_))])
+    return rows
+
+
+def columns(schema: Any) -> list[list[str]]:
+    """Name, kind and categories of every column."""
+    return [
+        [column.name, column.kind, _some(list(column.categories or ()))]
+        for column in schema.columns
+    ]
+
+
+def _some(values: list[Any]) -> str:
+    shown = ", ".join(str(value) for value in values[:_CATEGORIES_SHOWN])
+    rest = len(values) - _CATEGORIES_SHOWN
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,61 @@
+"""``hornbeam predict``: rows of a file in, predictions out."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import hornbeam
+from hornbeam.cli.screen import Screen, UserError
+from hornbeam.cli.tables import check_output, read_table, table_kind, write_table
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    screen = Screen(options.quiet)
+    check_output(options.out, options.force)
+    if options.out is not None:
+        table_kind(options.out)
+    model = load_model(options.model)
+    if options.proba and not hasattr(model, "predict_proba"):
+        raise UserError(f"--proba needs a classifier; {options.model} holds a regressor.")
+    with screen.step(f"reading {options.data}"):
+        table = read_table(options.data, options.missing, _text_columns(model.schema_))
+    X = _features(table, model.schema_, screen)
+    with screen.step(f"predicting {table.num_rows:,} rows"):
+        columns = _predictions(model, X, options.proba)
+    write_table(columns, options.out)
+
+
+def load_model(path: Any) -> Any:
+    """Load a model file; a path that is none is the user's error."""
+    if not path.is_file():
+        raise UserError(f"there is no model file {path}.")
+    return hornbeam.load(path)
+
+
+def _text_columns(schema: Any) -> list[str]:
+    """Columns that were text in training, so that a category "1" does not become a number."""
+    return [
+        column.name
+        for column in schema.columns
+        if column.categories and all(isinstance(value, str) for value in column.categories)
+    ]
+
+
+def _features(table: Any, schema: Any, screen: Screen) -> Any:
+    """Leave out the columns the model does not know; it names those that it misses."""
+    known = set(schema.feature_names)
+    unused = [name for name in table.column_names if name not in known]
+    if unused:
+        screen.note(f"columns the model does not use: {', '.join(unused)}")
+    return table.drop_columns(unused)
+
+
+def _predictions(model: Any, X: Any, with_shares: bool) -> dict[str, Any]:
+    columns = {"prediction": model.predict(X)}
+    if with_shares:
+        shares = model.predict_proba(X)
+        for i, label in enumerate(model.classes_.tolist()):
+            columns[f"share_{label}"] = shares[:, i]
+    return columns

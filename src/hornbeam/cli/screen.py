@@ -1,0 +1,70 @@
+"""What the commands print: results on stdout, progress on stderr, errors as sentences."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+class UserError(Exception):
+    """Something the user can put right; the message says what and how."""
+
+
+class Screen:
+    """Where a command writes to; a quiet one writes nothing."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.results = Console(quiet=quiet, markup=False, highlight=False)
+        self.progress = Console(quiet=quiet, markup=False, highlight=False, stderr=True)
+
+    @contextmanager
+    def step(self, doing: str) -> Iterator[None]:
+        """Show what is being done while it is done, and how long it took."""
+        start = time.perf_counter()
+        live = nullcontext() if self.quiet else self.progress.status(Text(doing))
+        with live:
+            yield
+        self.note(f"{doing}: {time.perf_counter() - start:.1f} s")
+
+    def note(self, sentence: str) -> None:
+        """Say something that is not a result."""
+        self.progress.print(sentence, soft_wrap=True)
+
+    def say(self, sentence: str) -> None:
+        """Print one line of the result."""
+        self.results.print(sentence, soft_wrap=True)
+
+    def show(self, table: Table) -> None:
+        """Print a table of the result."""
+        self.results.print(table)
+
+    def bar(self, share: float, width: int = 20) -> str:
+        """Draw a share between 0 and 1 as a bar."""
+        mark = "#" if self.results.options.ascii_only else "█"
+        return mark * round(share * width)
+
+
+def make_table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
+    """Build a table whose first column is text and whose others are aligned right."""
+    table = Table(title=title, title_justify="left")
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def make_listing(title: str, rows: list[list[str]]) -> Table:
+    """Build a table of names and what belongs to them."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

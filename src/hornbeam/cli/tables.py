@@ -1,0 +1,184 @@
+"""Tables in files: CSV, TSV and Parquet, all through pyarrow.
+
+One reader means that a file holds the same values on every machine; see
+docs/adr/007-dependencies.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from hornbeam.cli.screen import UserError
+from hornbeam.errors import MissingDependencyError
+
+MISSING_TEXTS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_WHOLE_FILE = 2**30  # bytes: column types are inferred from the first block
+
+
+def read_table(
+    path: Path, missing: Sequence[str] | None = None, text_columns: Collection[str] = ()
+) -> Any:
+    """Read a file into a ``pyarrow.Table``.
+
+    Parameters
+    ----------
+    path : Path
+        A .csv or .tsv file (also compressed: .gz, .bz2, .zst) or a .parquet file.
+    missing : sequence of str, optional
+        What means missing in a CSV file besides the empty field.
+    text_columns : collection of str, default=()
+        Columns of a CSV file to read as text even if they look like numbers.
+
+    Returns
+    -------
+    pyarrow.Table
+        At least one row, no two columns of the same name.
+    """
+    pa = _pyarrow()
+    kind = table_kind(path)
+    _check_is_file(path)
+    try:
+        if kind in _PARQUET:
+            import pyarrow.parquet
+
+            table = pyarrow.parquet.read_table(path)
+        else:
+            marks = MISSING_TEXTS if missing is None else missing
+            table = _read_csv(path, _DELIMITERS[kind], marks, text_columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path} could not be read as {kind[1:]}: {error}") from error
+    _check_table(table, path)
+    return _without_untyped_columns(table)
+
+
+def write_table(columns: dict[str, Any], path: Path | None) -> None:
+    """Write columns to a file whose name tells the format, or as CSV to stdout."""
+    pa = _pyarrow()
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    table = pa.table(columns)
+    if path is None:
+        sys.stdout.flush()
+        pyarrow.csv.write_csv(table, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    elif table_kind(path) in _PARQUET:
+        pyarrow.parquet.write_table(table, path)
+    else:
+        options = pyarrow.csv.WriteOptions(delimiter=_DELIMITERS[table_kind(path)])
+        with pa.output_stream(str(path), compression="detect") as file:
+            pyarrow.csv.write_csv(table, file, options)
+
+
+def check_output(path: Path | None, force: bool) -> None:
+    """Refuse to overwrite a file, or to write where there is no folder."""
+    if path is None:
+        return
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UserError(f"{path} cannot be written: its folder does not exist, or it is a folder.")
+    if path.exists() and not force:
+        raise UserError(f"{path} exists already. Choose another --out, or overwrite with --force.")
+
+
+def table_kind(path: Path) -> str:
+    """Read the format off a file's name: the ending, without that of a compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    kind = suffixes[-1] if suffixes else ""
+    if kind in _DELIMITERS or (kind in _PARQUET and not _is_compressed(path)):
+        return kind
+    raise UserError(
+        f"{path}: the name must end in .csv, .tsv (or either with .gz, .bz2, .zst) or .parquet."
+    )
+
+
+def pick_column(table: Any, name: str, where: str) -> Any:
+    """Take one column, or say which columns there are."""
+    if name in table.column_names:
+        return table.column(name)
+    close = difflib.get_close_matches(name, table.column_names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    shown = ", ".join(table.column_names[:20]) + (", ..." if table.num_columns > 20 else "")
+    raise UserError(f"{where} has no column {name!r}.{hint} Its columns: {shown}.")
+
+
+def demo_table() -> tuple[Any, str]:
+    """Breast cancer (Wisconsin, diagnostic), which comes with scikit-learn, and its target."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    columns = dict(zip(data.feature_names.tolist(), data.data.T, strict=True))
+    columns["diagnosis"] = data.target_names[data.target]
+    return _pyarrow().table(columns), "diagnosis"
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading and writing tables needs pyarrow, which is not installed: "
+            'pip install "hornbeam[arrow]"'
+        ) from error
+    return pyarrow
+
+
+def _is_compressed(path: Path) -> bool:
+    return path.suffix.lower() in _COMPRESSED
+
+
+def _check_is_file(path: Path) -> None:
+    if not path.exists():
+        raise UserError(f"there is no file {path}.")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, not a file.")
+    if path.stat().st_size == 0:
+        raise UserError(f"{path} is empty.")
+
+
+def _read_csv(
+    path: Path, delimiter: str, missing: Sequence[str], text_columns: Collection[str]
+) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    convert = pyarrow.csv.ConvertOptions(
+        null_values=["", *missing],
+        strings_can_be_null=True,
+        column_types=dict.fromkeys(text_columns, pa.string()),
+    )
+    try:
+        return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
+    except pa.ArrowInvalid:
+        # A later value did not fit the type of the first block: look at all of them.
+        read = pyarrow.csv.ReadOptions(block_size=_WHOLE_FILE)
+        return pyarrow.csv.read_csv(path, read, parse, convert)
+
+
+def _check_table(table: Any, path: Path) -> None:
+    names = table.column_names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(f"{path} has more than one column named {', '.join(map(repr, twice))}.")
+    if table.num_rows == 0:
+        raise UserError(f"{path} has a header but no rows.")
+
+
+def _without_untyped_columns(table: Any) -> Any:
+    """Columns in which nothing was ever filled in become numbers, all missing."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_null(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
+    return table

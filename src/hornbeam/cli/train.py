@@ -1,0 +1,166 @@
+"""``hornbeam train``: read a table, fit a tree, test it on held-out rows, save it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from hornbeam.cli.metrics import Scores, baseline, evaluate
+from hornbeam.cli.parameters import chosen_parameters, estimator_class
+from hornbeam.cli.screen import Screen, UserError, make_table
+from hornbeam.cli.tables import check_output, pick_column, read_table
+
+MOST_CLASSES = 20  # whole numbers with at most so many values are taken for classes
+ROWS_PER_CLASS = 5  # if there are so many rows for each of them
+_IMPORTANCES_SHOWN = 10
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    screen = Screen(options.quiet)
+    out = options.out or default_model_path(options.data)
+    check_output(out, options.force)
+    with screen.step(f"reading {options.data}"):
+        table = read_table(options.data, options.missing)
+    for name in options.drop:
+        pick_column(table, name, str(options.data))
+    model = train_and_report(
+        table.drop_columns(options.drop), options.target, str(options.data), options, screen
+    )
+    model.save(out)
+    screen.say(f"The model is in {out}: hornbeam predict {out} NEW_DATA")
+
+
+def default_model_path(data: Path) -> Path:
+    """Name of the model file in the working folder: that of the data without its endings."""
+    return Path(data.name.split(".")[0] or "model").with_suffix(".hornbeam")
+
+
+def train_and_report(
+    table: Any, target: str, where: str, options: argparse.Namespace, screen: Screen
+) -> Any:
+    """Fit on one part of the table, print how it does on the other, return the model."""
+    if not 0 <= options.test_size < 1:
+        raise UserError(f"--test-size {options.test_size} must be at least 0 and below 1.")
+    X, y = split_target(table, target, where, screen)
+    task, reason = choose_task(y, getattr(options, "task", "auto"), target)
+    screen.say(f"{task}: {reason}")
+    y = y if task == "classification" else as_numbers(y, target)
+    train, test = split_rows(y, task, options, screen)
+    estimator = estimator_class(task)
+    model = estimator(**chosen_parameters(options, estimator))
+    with screen.step(f"training on {len(train):,} rows x {X.num_columns} columns"):
+        model.fit(X.take(train), y[train])
+    screen.say(f"{estimator.__name__} with {model.tree_.n_leaves:,} leaves")
+    if len(test):
+        with screen.step(f"testing on {len(test):,} rows"):
+            scores = evaluate(model, X.take(test), y[test])
+            guess, guess_scores = baseline(model, y[train], y[test])
+        _show_scores(scores, guess, guess_scores, len(test), screen)
+    _show_importances(model, screen)
+    return model
+
+
+def split_target(table: Any, target: str, where: str, screen: Screen) -> tuple[Any, Any]:
+    """Take the target out of the table as an array, without rows where it is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pick_column(table, target, where)
+    if table.num_columns == 1:
+        raise UserError(f"{where} has no columns besides the target {target!r}.")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if pa.types.is_temporal(column.type) or pa.types.is_nested(column.type):
+        raise UserError(f"the target {target!r} holds {column.type}; it must be text or numbers.")
+    known = pc.invert(pc.is_null(column, nan_is_null=True))
+    n_missing = table.num_rows - pc.sum(known).as_py()
+    if n_missing == table.num_rows:
+        raise UserError(f"the target {target!r} is missing in every row of {where}.")
+    if n_missing:
+        screen.say(f"{n_missing:,} rows without {target!r} were left out")
+    X = table.drop_columns([target]).filter(known)
+    return X, column.filter(known).to_numpy()
+
+
+def choose_task(y: Any, task: str, target: str) -> tuple[str, str]:
+    """Decide between classification and regression, and say why."""
+    if task != "auto":
+        return task, "as --task says"
+    n_values = len(set(y.tolist()))
+    if y.dtype.kind not in "iuf":
+        return "classification", f"{target!r} holds no numbers ({n_values:,} classes)"
+    whole = bool(np.all(y == np.floor(y)))
+    if whole and n_values <= MOST_CLASSES and n_values * ROWS_PER_CLASS <= len(y):
+        return "classification", (
+            f"{target!r} holds {n_values} different whole numbers (--task regression overrules)"
+        )
+    number = "whole number" if whole else "number"
+    return "regression", (
+        f"{target!r} holds {n_values:,} different {number}s (--task classification overrules)"
+    )
+
+
+def as_numbers(y: Any, target: str) -> Any:
+    """Make the target of a regression float64."""
+    try:
+        return y.astype(np.float64)
+    except ValueError as error:
+        raise UserError(
+            f"the target {target!r} of a regression must hold numbers: {error}."
+        ) from error
+
+
+def split_rows(y: Any, task: str, options: argparse.Namespace, screen: Screen) -> tuple[Any, Any]:
+    """Row numbers to train on and to test on; classes keep their shares where they can."""
+    rows = np.arange(len(y))
+    if options.test_size == 0:
+        return rows, rows[:0]
+    if len(y) < 2:
+        raise UserError("one row cannot be split; --test-size 0 trains on all rows.")
+
+    def split(strata: Any) -> tuple[Any, Any]:
+        train, test = train_test_split(
+            rows, test_size=options.test_size, random_state=options.seed, stratify=strata
+        )
+        return np.sort(train), np.sort(test)
+
+    if task == "classification":
+        try:
+            return split(y)
+        except ValueError:
+            screen.note("some classes are too rare to keep their shares in both parts")
+    return split(None)
+
+
+def _show_scores(
+    scores: Scores, guess: str, guess_scores: Scores, n_rows: int, screen: Screen
+) -> None:
+    rows = [[name, _number(scores[name]), _number(guess_scores[name])] for name in scores]
+    title = f"On {n_rows:,} held-out rows"
+    screen.show(make_table(title, ["metric", "model", guess], rows))
+
+
+def _show_importances(model: Any, screen: Screen) -> None:
+    importances = model.feature_importances_
+    order = np.argsort(-importances, kind="stable")[:_IMPORTANCES_SHOWN]
+    names = model.schema_.feature_names
+    rows = [
+        [names[i], f"{importances[i]:.3f}", screen.bar(importances[i])]
+        for i in order
+        if importances[i] > 0
+    ]
+    if rows:
+        table = make_table("What the model looks at", ["feature", "importance", ""], rows)
+        table.columns[2].justify = "left"
+        screen.show(table)
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.4g}"

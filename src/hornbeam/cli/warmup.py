@@ -1,0 +1,57 @@
+"""``hornbeam warmup``: compile ahead of time by fitting every kind of tree once, on 60 rows."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress
+
+import hornbeam
+from hornbeam.cli.screen import Screen
+from hornbeam.runtime.kernel import cache_directory, compile_times
+
+_CLASS_CRITERIA = ("gini", "entropy", "log_loss", "misclassification")
+_VALUE_CRITERIA = ("squared_error", "absolute_error", "friedman_mse", "poisson")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    screen = Screen(options.quiet)
+    os.environ["HORNBEAM_QUIET"] = "1"  # the progress bar says it better
+    start = time.perf_counter()
+    jobs = list(_jobs())
+    with Progress(console=screen.progress, transient=True) as progress:
+        for estimator, X, y in progress.track(jobs, description="compiling"):
+            estimator.fit(X, y).predict(X)
+    seconds = time.perf_counter() - start
+    n_new = len(compile_times())
+    where = cache_directory() or "nowhere: the cache directory cannot be used"
+    screen.say(f"{n_new} kernels were compiled in {seconds:.1f} s; they are kept in {where}")
+
+
+def _jobs() -> Iterator[tuple[Any, Any, Any]]:
+    """Estimators and small data that together reach the kernels a user's fit would."""
+    for X, (finder, splitter) in itertools.product(_matrices(), _finders()):
+        y = np.arange(len(X)) % 3
+        for criterion in _CLASS_CRITERIA:
+            estimator = hornbeam.DecisionTreeClassifier
+            yield estimator(criterion=criterion, finder=finder, splitter=splitter), X, y
+        for criterion in _VALUE_CRITERIA:
+            estimator = hornbeam.DecisionTreeRegressor
+            yield estimator(criterion=criterion, finder=finder, splitter=splitter), X, y + 0.5
+
+
+def _matrices() -> list[Any]:
+    """Tables of each dtype that the kernels know."""
+    values = (np.arange(180.0).reshape(60, 3) * 7) % 11
+    return [values.astype(np.float64), values.astype(np.float32)]
+
+
+def _finders() -> list[tuple[str, str]]:
+    return [("exact", "best"), ("exact", "random"), ("histogram", "best")]

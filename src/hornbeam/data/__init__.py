@@ -1,0 +1,1 @@
+"""From whatever the user has to what training sees: tables, the schema, codes."""

@@ -1,0 +1,397 @@
+"""What a model knows about its columns: learnt in fit, enforced in predict.
+
+The schema holds names, order, kinds and categories. It travels with the model, as plain
+JSON, and turns any table into the float matrix that trees read.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hornbeam.data.choices import check_unseen, chosen_categories
+from hornbeam.data.columns import (
+    Categories,
+    Column,
+    Label,
+    Numbers,
+    categories_to_numbers,
+    listed,
+    numbers_to_categories,
+    short,
+)
+from hornbeam.data.inputs import ArrayTable, Table, open_table
+from hornbeam.data.matrix import assemble
+from hornbeam.data.sparse import SparseTable
+from hornbeam.dtypes import Array
+from hornbeam.kernels.binning import find_infinite
+
+_MISSING, _UNSEEN = -1, -2
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """One column: its name, its kind, and for categories their labels in order.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category"}
+    dtype : str
+        The dtype in fit, for information.
+    categories : tuple of str, int, float or bool, or None
+        The label of category number c is ``categories[c]``; None for numbers.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    categories: tuple[Label, ...] | None = None
+
+    @cached_property
+    def number_of(self) -> dict[Label, int]:
+        """Category number of each label; labels are equal as in Python, so True is 1."""
+        return {label: number for number, label in enumerate(self.categories or ())}
+
+    @cached_property
+    def has_strings(self) -> bool:
+        """Whether a category is a string."""
+        return any(isinstance(label, str) for label in self.categories or ())
+
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether a category is a number or a bool."""
+        return any(not isinstance(label, str) for label in self.categories or ())
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names, kinds and categories of the columns a model was fitted on.
+
+    Examples
+    --------
+    >>> from hornbeam.data.schema import Schema
+    >>> schema, matrix = Schema.learn([[1.5, "red"], [2.5, "blue"]])
+    >>> schema.columns[1].categories
+    ('blue', 'red')
+    >>> schema.read([[3.5, "blue"], [None, "green"]]).tolist()
+    [[3.5, 0.0], [nan, nan]]
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    named: bool
+    unseen: str = "missing"
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        estimator_name: str = "this estimator",
+        categorical_features: Any = "from_dtype",
+        unseen: str = "missing",
+    ) -> tuple[Schema, Any]:
+        """Learn the schema of a training table and read the table by it.
+
+        Parameters
+        ----------
+        X : table
+            NumPy array, list of rows, data frame of any library, or scipy sparse matrix.
+        estimator_name : str
+            Who asks, for errors.
+        categorical_features : "from_dtype", None, or list of names, positions or a mask
+            Number columns to take as categories. Strings, bools and categoricals always
+            are.
+        unseen : {"missing", "error", "other"}
+            What a category that training has not seen becomes.
+
+        Returns
+        -------
+        schema : Schema
+        matrix : float32 or float64 array, or csc_array for sparse input
+            Category columns hold category numbers, missing values are NaN.
+        """
+        check_unseen(unseen)
+        table = open_table(X, estimator_name)
+        names = table.names or tuple(f"x{i}" for i in range(table.shape[1]))
+        chosen = chosen_categories(categorical_features, names)
+        if isinstance(table, SparseTable):
+            _refuse_sparse_categories([names[i] for i in sorted(chosen)])
+        if isinstance(table, SparseTable) or (
+            isinstance(table, ArrayTable) and table.is_plain and not chosen
+        ):
+            dtype = str(table.values.dtype)
+            columns = tuple(ColumnSchema(name, "number", dtype) for name in names)
+            matrix = table.matrix("csc") if isinstance(table, SparseTable) else table.matrix()
+            return cls(columns, False, unseen), matrix
+        read = [_learn_column(table, index, index in chosen) for index in range(len(names))]
+        columns = tuple(
+            _column_schema(name, column) for name, column in zip(names, read, strict=True)
+        )
+        schema = cls(columns, table.names is not None, unseen)
+        parts = [column if isinstance(column, Numbers) else column.codes for column in read]
+        return schema, assemble(parts, [table.title(index) for index in range(len(names))])
+
+    def read(self, X: Any, estimator_name: str = "this estimator") -> Any:
+        """Read a table by this schema: columns by name, categories by their numbers.
+
+        Returns a float32 or float64 matrix, or a ``csr_array`` for sparse input.
+        """
+        if self._is_plain and type(X) is np.ndarray and self._fits(X):
+            if self.named:
+                _warn_names(estimator_name, given=False)
+            if find_infinite(X.ravel("K")) < 0:
+                return X
+        table = open_table(X, estimator_name)
+        if self.named != (table.names is not None):
+            _warn_names(estimator_name, given=not self.named)
+        order = self._match(table, estimator_name)
+        if isinstance(table, SparseTable):
+            _refuse_sparse_categories([c.name for c in self.columns if c.kind == "category"])
+            return table.matrix("csr")
+        if self._is_plain and isinstance(table, ArrayTable) and table.is_plain:
+            return table.matrix()
+        parts = [
+            self._read_column(column, table.column(index), table.title(index))
+            for column, index in zip(self.columns, order, strict=True)
+        ]
+        return assemble(parts, [table.title(index) for index in order])
+
+    @property
+    def n_features(self) -> int:
+        """How many columns the table has."""
+        return len(self.columns)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns; x0, x1, ... where the training table had none."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def is_category(self) -> Array:
+        """Which columns are categories (bool array)."""
+        return np.array([column.kind == "category" for column in self.columns], np.bool_)
+
+    @cached_property
+    def n_categories(self) -> Array:
+        """Number of categories of each column, 0 for numbers (int64 array).
+
+        With ``unseen="other"`` the one for unseen categories is counted.
+        """
+        counts = [
+            len(column.categories) + (self.unseen == "other")
+            if column.categories is not None
+            else 0
+            for column in self.columns
+        ]
+        return np.array(counts, np.int64)
+
+    # --- prediction ------------------------------------------------------------------
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return not self.is_category.any()
+
+    def _fits(self, X: Array) -> bool:
+        """Whether an array can be used as it is (a few hundred nanoseconds)."""
+        flags = X.flags
+        return (
+            (flags.carray or flags.farray)
+            and X.dtype.char in "fd"
+            and X.dtype.isnative
+            and X.ndim == 2
+            and X.shape[1] == len(self.columns)
+            and X.shape[0] > 0
+        )
+
+    def _match(self, table: Table, estimator_name: str) -> Sequence[int]:
+        """For each column of the schema, where it is in the table."""
+        if self.named and table.names is not None:
+            if table.names == self.feature_names:
+                return range(self.n_features)
+            place = {name: i for i, name in enumerate(table.names)}
+            _check_names(self.feature_names, place)
+            return [place[name] for name in self.feature_names]
+        if table.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {table.shape[1]} features, but {estimator_name} is expecting "
+                f"{self.n_features} features as input."
+            )
+        return range(self.n_features)
+
+    def _read_column(self, known: ColumnSchema, column: Column, title: str) -> Numbers | Array:
+        """One column of a new table as numbers or as category numbers."""
+        if known.kind == "number":
+            if isinstance(column, Numbers):
+                return column
+            numbers = categories_to_numbers(column)
+            if numbers is None:
+                raise ValueError(
+                    f"{title} held numbers in fit ({known.dtype}) but holds strings now "
+                    f"({column.dtype}), for instance {short(column.labels[0])}. Convert it to "
+                    "numbers, or fit on strings too."
+                )
+            return numbers
+        if isinstance(column, Numbers):
+            column = numbers_to_categories(column, title)
+        _check_labels(known, column, title)
+        lookup = known.number_of
+        table = [lookup.get(label, _UNSEEN) for label in column.labels]
+        codes = np.array([*table, _MISSING], np.int64)[column.codes]
+        if _UNSEEN in table:
+            self._settle_unseen(known, column, codes, title)
+        return codes
+
+    def _settle_unseen(
+        self, known: ColumnSchema, column: Categories, codes: Array, title: str
+    ) -> None:
+        """Replace unseen categories by what ``unseen`` says, in place."""
+        rows = np.flatnonzero(codes == _UNSEEN)
+        if self.unseen == "error" and len(rows):
+            labels = [column.labels[code] for code in dict.fromkeys(column.codes[rows].tolist())]
+            raise ValueError(
+                f"{title} holds categories that were not there in fit: {listed(labels)} (first in "
+                f"row {rows[0]}). Fit on data that has them, or choose unseen='missing' or "
+                "unseen='other'."
+            )
+        codes[rows] = len(known.number_of) if self.unseen == "other" else _MISSING
+
+    # --- JSON --------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain JSON values."""
+        columns = [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "dtype": column.dtype,
+                "categories": None if column.categories is None else list(column.categories),
+            }
+            for column in self.columns
+        ]
+        return {"columns": columns, "named": self.named, "unseen": self.unseen}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Schema:
+        """Rebuild a schema from `to_dict`; anything else is a ValueError that says why."""
+        fields = _fields(content, {"columns": list, "named": bool, "unseen": str}, "the schema")
+        check_unseen(fields["unseen"])
+        columns = tuple(
+            _column_from_dict(column, f"column {i} of the schema")
+            for i, column in enumerate(fields["columns"])
+        )
+        if not columns:
+            raise ValueError("the schema has no columns")
+        if len({column.name for column in columns}) < len(columns):
+            raise ValueError("the schema has several columns with the same name")
+        return cls(columns, fields["named"], fields["unseen"])
+
+
+# --- learning ------------------------------------------------------------------------------
+
+
+def _learn_column(table: Any, index: int, is_chosen: bool) -> Column:
+    column: Column = table.column(index)
+    if is_chosen and isinstance(column, Numbers):
+        return numbers_to_categories(column, table.title(index))
+    return column
+
+
+def _column_schema(name: str, column: Column) -> ColumnSchema:
+    if isinstance(column, Numbers):
+        return ColumnSchema(name, "number", column.dtype)
+    return ColumnSchema(name, "category", column.dtype, tuple(column.labels))
+
+
+def _refuse_sparse_categories(names: Sequence[str]) -> None:
+    if names:
+        raise ValueError(
+            f"X is a sparse matrix, which holds numbers, but these columns are categories: "
+            f"{listed(names)}. Pass a data frame, or X.toarray()."
+        )
+
+
+# --- matching --------------------------------------------------------------------------------
+
+
+def _warn_names(estimator_name: str, given: bool) -> None:
+    """Say that columns are matched by position, in scikit-learn's words."""
+    if given:
+        message = f"X has feature names, but {estimator_name} was fitted without feature names"
+    else:
+        message = (
+            f"X does not have valid feature names, but {estimator_name} was fitted with feature "
+            "names"
+        )
+    warnings.warn(message, UserWarning, stacklevel=4)  # the caller of predict
+
+
+def _check_names(expected: Sequence[str], given: Iterable[str]) -> None:
+    """Name the columns that are new or gone, in scikit-learn's words."""
+    extra, gone = sorted(set(given) - set(expected)), sorted(set(expected) - set(given))
+    if not extra and not gone:
+        return
+    lines = ["The feature names should match those that were passed during fit."]
+    for names, what in (
+        (extra, "Feature names unseen at fit time:"),
+        (gone, "Feature names seen at fit time, yet now missing:"),
+    ):
+        if names:
+            lines += [what, *(f"- {name}" for name in names[:5])]
+            lines += ["- ..."] if len(names) > 5 else []
+    raise ValueError("\n".join(lines) + "\n")
+
+
+def _check_labels(known: ColumnSchema, column: Categories, title: str) -> None:
+    """Refuse strings where the categories were numbers, and the reverse."""
+    strings = any(isinstance(label, str) for label in column.labels)
+    others = any(not isinstance(label, str) for label in column.labels)
+    if strings and not others and known.has_numbers and not known.has_strings:
+        was, now = "numbers or bools", "strings"
+    elif others and not strings and known.has_strings and not known.has_numbers:
+        was, now = "strings", "numbers or bools"
+    else:
+        return
+    raise ValueError(
+        f"{title} held {was} as categories in fit ({known.dtype}, for instance "
+        f"{short((known.categories or ('',))[0])}) but holds {now} now ({column.dtype}, for "
+        f"instance {short(column.labels[0])}). Convert it to the type it had in fit."
+    )
+
+
+# --- reading JSON that may be hostile -----------------------------------------------------------
+
+
+def _fields(content: Any, types: dict[str, Any], what: str) -> dict[str, Any]:
+    """The content, after checking that it is a dict with exactly these keys and types."""
+    if not isinstance(content, dict) or set(content) != set(types):
+        raise ValueError(f"{what} must have exactly the keys {listed(sorted(types))}")
+    for key, expected in types.items():
+        if not isinstance(content[key], expected):
+            raise ValueError(f"{what} has {short(content[key])} as {key!r}")
+    return content
+
+
+def _column_from_dict(content: Any, what: str) -> ColumnSchema:
+    types = {"name": str, "kind": str, "dtype": str, "categories": (list, type(None))}
+    fields = _fields(content, types, what)
+    categories = fields["categories"]
+    if fields["kind"] not in ("number", "category"):
+        raise ValueError(f"{what} has the unknown kind {short(fields['kind'])}")
+    if (categories is None) != (fields["kind"] == "number"):
+        raise ValueError(f"{what}: categories must be there for a category, and only then")
+    for label in categories or ():
+        if not isinstance(label, (str, int, float)) or (
+            isinstance(label, float) and not math.isfinite(label)
+        ):
+            raise ValueError(f"{what} has the category {short(label)}")
+    if categories is not None and len(set(categories)) < len(categories):
+        raise ValueError(f"{what} has the same category twice")
+    if categories is not None:
+        categories = tuple(categories)
+    return ColumnSchema(fields["name"], fields["kind"], fields["dtype"], categories)

@@ -1,0 +1,229 @@
+"""Scan and summary for the absolute error: medians instead of sums.
+
+Entries are single rows with the statistics (weight, y of each output). The loss of a side,
+sum of w |y - median|, comes from a Fenwick tree over the ranks of y: adding a row and
+finding the weighted median both take log(n) steps, so a feature costs n log(n).
+
+The array ``order`` is cut into blocks of one value per row of the node.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import int64, uint64
+
+from hornbeam.kernels.order import ENTRY_MASK
+from hornbeam.kernels.scan import keeps_order
+from hornbeam.kernels.state import (
+    ANSWER_KEY,
+    ANSWER_ROWS,
+    ANSWER_WEIGHT,
+    ASK_FIRST,
+    ASK_KEYS,
+    ASK_LAST,
+    ASK_LOWER,
+    ASK_MIN_LEAF,
+    ASK_MIN_WEIGHT,
+    ASK_MONOTONE,
+    ASK_N_OUTPUTS,
+    ASK_N_STATS,
+    ASK_ROWS,
+    ASK_START_ROWS,
+    ASK_START_WEIGHT,
+    ASK_UPPER,
+    ASK_WEIGHT,
+)
+from hornbeam.runtime.kernel import kernel, part
+
+# Blocks of ``order``.
+VALUES, ITEMS, SPARE, RANKS, TREE_WEIGHT, TREE_SUM, LOSS, LEFT_MEDIAN, RIGHT_MEDIAN = range(9)
+ORDER_BLOCKS = 9
+
+
+@part
+def sort_values(order, count):  # type: ignore[no-untyped-def]
+    """Sort ITEMS by VALUES (stable merge sort) and write each item's rank to RANKS."""
+    items, spare, values = ITEMS * count, SPARE * count, VALUES * count
+    for i in range(count):
+        order[items + i] = i
+    width = 1
+    while width < count:
+        start = 0
+        while start < count:
+            middle = min(start + width, count)
+            end = min(start + 2 * width, count)
+            i, j = start, middle
+            for place in range(start, end):
+                take_left = i < middle and (
+                    j >= end
+                    or order[values + int64(order[items + i])]
+                    <= order[values + int64(order[items + j])]
+                )
+                if take_left:
+                    order[spare + place] = order[items + i]
+                    i += 1
+                else:
+                    order[spare + place] = order[items + j]
+                    j += 1
+            start = end
+        for i in range(count):
+            order[items + i] = order[spare + i]
+        width *= 2
+    for i in range(count):
+        order[RANKS * count + int64(order[items + i])] = i
+
+
+@part
+def add_row(order, count, item, weight):  # type: ignore[no-untyped-def]
+    """Add a row to the Fenwick tree."""
+    index = int64(order[RANKS * count + item])
+    amount = weight * order[VALUES * count + item]
+    while index < count:
+        order[TREE_WEIGHT * count + index] += weight
+        order[TREE_SUM * count + index] += amount
+        index |= index + 1
+
+
+@part
+def median_and_loss(order, count, weight, total):  # type: ignore[no-untyped-def]
+    """Weighted median of the rows in the Fenwick tree, and their loss around it."""
+    step = 1
+    while step * 2 <= count:
+        step *= 2
+    below = 0  # ranks whose cumulated weight is less than half
+    weight_below = 0.0
+    sum_below = 0.0
+    while step > 0:
+        index = below + step - 1
+        if index < count and weight_below + order[TREE_WEIGHT * count + index] < 0.5 * weight:
+            weight_below += order[TREE_WEIGHT * count + index]
+            sum_below += order[TREE_SUM * count + index]
+            below += step
+        step //= 2
+    below = min(below, count - 1)
+    median = order[VALUES * count + int64(order[ITEMS * count + below])]
+    loss = median * weight_below - sum_below
+    loss += (total - sum_below) - median * (weight - weight_below)
+    return median, loss
+
+
+@part
+def clear_tree(order, count):  # type: ignore[no-untyped-def]
+    """Empty the Fenwick tree."""
+    for i in range(count):
+        order[TREE_WEIGHT * count + i] = 0.0
+        order[TREE_SUM * count + i] = 0.0
+
+
+@part
+def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, early, side):  # type: ignore[no-untyped-def]
+    """Walk keys ``first`` to ``last`` and add, at every cut, the loss of the rows behind.
+
+    ``early``: the missing rows (keys from n_keys on) are behind from the start.
+    """
+    clear_tree(order, count)
+    weight = 0.0
+    total = 0.0
+    if early:
+        for i in range(n_keys, count):
+            row_weight = stats[int64(keys[i] & uint64(ENTRY_MASK)) * n_stats]
+            add_row(order, count, i, row_weight)
+            weight += row_weight
+            total += row_weight * order[VALUES * count + i]
+    for place in range(first, last, step):
+        if side == RIGHT_MEDIAN and weight > 0.0:
+            median, loss = median_and_loss(order, count, weight, total)
+            order[LOSS * count + place] += loss
+            order[RIGHT_MEDIAN * count + place] = median
+        row_weight = stats[int64(keys[place] & uint64(ENTRY_MASK)) * n_stats]
+        add_row(order, count, place, row_weight)
+        weight += row_weight
+        total += row_weight * order[VALUES * count + place]
+        if side == LEFT_MEDIAN:
+            median, loss = median_and_loss(order, count, weight, total)
+            order[LOSS * count + place] += loss
+            order[LEFT_MEDIAN * count + place] = median
+
+
+@kernel
+def scan_order(  # type: ignore[no-untyped-def]
+    keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
+):
+    """Scan of the absolute error (see kernels/scan.py for the protocol)."""
+    n_keys, count = ask[ASK_KEYS], ask[ASK_ROWS]
+    n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
+    missing_left = ask[ASK_START_ROWS] > 0
+    for place in range(n_keys):
+        order[LOSS * count + place] = 0.0
+    for reverse in range(n_outputs):
+        output = n_outputs - 1 - reverse  # output 0 last: its medians stay for the constraint
+        for i in range(count):
+            entry = int64(keys[i] & uint64(ENTRY_MASK))
+            order[VALUES * count + i] = stats[entry * n_stats + 1 + output]
+        sort_values(order, count)
+        add_losses(
+            keys, stats, order, n_keys, count, n_stats, 0, n_keys, 1, missing_left, LEFT_MEDIAN
+        )
+        add_losses(
+            keys, stats, order, n_keys, count, n_stats,
+            n_keys - 1, -1, -1, not missing_left, RIGHT_MEDIAN,
+        )  # fmt: skip
+    left_rows = ask[ASK_START_ROWS]
+    left_weight = real[ASK_START_WEIGHT]
+    best = -math.inf
+    for place in range(n_keys):
+        left_rows += 1
+        left_weight += stats[int64(keys[place] & uint64(ENTRY_MASK)) * n_stats]
+        if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
+            continue
+        right_weight = real[ASK_WEIGHT] - left_weight
+        if left_rows < ask[ASK_MIN_LEAF] or left_weight < real[ASK_MIN_WEIGHT]:
+            continue
+        if count - left_rows < ask[ASK_MIN_LEAF] or right_weight < real[ASK_MIN_WEIGHT]:
+            break
+        if ask[ASK_MONOTONE] != 0 and not keeps_order(
+            ask[ASK_MONOTONE],
+            order[LEFT_MEDIAN * count + place],
+            order[RIGHT_MEDIAN * count + place],
+            real[ASK_LOWER],
+            real[ASK_UPPER],
+        ):
+            continue
+        if -order[LOSS * count + place] > best:
+            best = -order[LOSS * count + place]
+            ask[ANSWER_KEY] = place
+            ask[ANSWER_ROWS] = left_rows
+    return best
+
+
+@kernel
+def sum_order(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
+    """Medians of a node's rows, and the mean absolute error around them."""
+    first, count = ask[ASK_FIRST], ask[ASK_LAST] - ask[ASK_FIRST]
+    n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
+    weight = 0.0
+    for j in range(count):
+        weight += stats[(first + j) * n_stats]
+    total[0] = weight
+    real[ANSWER_WEIGHT] = weight
+    loss = 0.0
+    for output in range(n_outputs):
+        for j in range(count):
+            order[VALUES * count + j] = stats[(first + j) * n_stats + 1 + output]
+        sort_values(order, count)
+        below = 0.0
+        median = 0.0
+        for i in range(count):
+            item = int64(order[ITEMS * count + i])
+            below += stats[(first + item) * n_stats]
+            if below >= 0.5 * weight:
+                median = order[VALUES * count + item]
+                if below == 0.5 * weight and i + 1 < count:  # between two rows: their middle
+                    item = int64(order[ITEMS * count + i + 1])
+                    median = 0.5 * median + 0.5 * order[VALUES * count + item]
+                break
+        total[1 + output] = median
+        for j in range(count):
+            loss += stats[(first + j) * n_stats] * abs(order[VALUES * count + j] - median)
+    return loss / (weight * n_outputs)

@@ -1,0 +1,207 @@
+"""Walk along the ordered entries of a node and score every place where it can be cut.
+
+A scan is what is summed (class weights, moments, order statistics) times a criterion.
+The criterion is a small function that is compiled into the scan: `make_class_scan(gini)`.
+Growing calls a scan by its address, so a user's own criterion runs at the speed of a
+built-in one and nothing else is compiled again.
+
+Scores are only compared within a node, larger is better. A scan returns the best score
+(minus infinity if no cut is allowed) and leaves the place in ``ask``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from numba import float64, int32, int64, uint64
+
+from hornbeam.kernels.order import ENTRY_MASK
+from hornbeam.kernels.state import (
+    ANSWER_KEY,
+    ANSWER_ROWS,
+    ANSWER_WEIGHT,
+    ASK_CELLS,
+    ASK_FIRST,
+    ASK_KEYS,
+    ASK_LAST,
+    ASK_LOWER,
+    ASK_MIN_LEAF,
+    ASK_MIN_WEIGHT,
+    ASK_MONOTONE,
+    ASK_N_LABELS,
+    ASK_N_OUTPUTS,
+    ASK_N_STATS,
+    ASK_N_TOTALS,
+    ASK_ROWS,
+    ASK_START_ROWS,
+    ASK_START_WEIGHT,
+    ASK_UPPER,
+    ASK_WEIGHT,
+)
+from hornbeam.runtime.kernel import part, specialise
+from hornbeam.runtime.pointers import pointer_type
+
+# keys, labels, stats, rows per entry, class_start, total, start, left, right, order, ask, real
+SCAN_SIGNATURE = float64(
+    pointer_type(uint64),
+    pointer_type(int32),
+    pointer_type(float64),
+    pointer_type(int64),
+    pointer_type(int64),
+    *([pointer_type(float64)] * 5),
+    pointer_type(int64),
+    pointer_type(float64),
+)
+# labels, stats, class_start, total, order, ask, real
+SUMMARY_SIGNATURE = float64(
+    pointer_type(int32),
+    pointer_type(float64),
+    pointer_type(int64),
+    pointer_type(float64),
+    pointer_type(float64),
+    pointer_type(int64),
+    pointer_type(float64),
+)
+
+
+@part
+def keeps_order(direction, left_value, right_value, lower, upper):  # type: ignore[no-untyped-def]
+    """Whether two child values respect a monotone direction and the node's bounds."""
+    inside = lower <= left_value <= upper and lower <= right_value <= upper
+    return inside and (left_value - right_value) * direction <= 0
+
+
+def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
+    """Scan of class weights.
+
+    ``score(left, right, left_weight, right_weight, class_start, n_outputs)`` judges a cut.
+    """
+
+    def scan_classes(  # type: ignore[no-untyped-def]
+        keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
+    ):
+        n_classes = ask[ASK_N_TOTALS]
+        for k in range(n_classes):
+            left[k] = start[k]
+        n_keys, n_labels = ask[ASK_KEYS], ask[ASK_N_LABELS]
+        left_rows, node_rows = ask[ASK_START_ROWS], ask[ASK_ROWS]
+        left_weight, weight = real[ASK_START_WEIGHT], real[ASK_WEIGHT]
+        min_leaf, min_weight = ask[ASK_MIN_LEAF], real[ASK_MIN_WEIGHT]
+        cells, monotone = ask[ASK_CELLS], ask[ASK_MONOTONE]
+        best = -math.inf
+        for place in range(n_keys):
+            entry = int64(keys[place] & uint64(ENTRY_MASK))
+            entry_weight = stats[entry]
+            left_weight += entry_weight
+            left_rows += rows[entry] if cells else 1
+            for output in range(n_labels):
+                left[labels[entry * n_labels + output]] += entry_weight
+            if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
+                continue  # equal codes stay together
+            right_weight = weight - left_weight
+            if left_rows < min_leaf or left_weight < min_weight or left_weight <= 0.0:
+                continue
+            if node_rows - left_rows < min_leaf or right_weight < min_weight:
+                break
+            if right_weight <= 0.0:
+                break
+            for k in range(n_classes):
+                right[k] = total[k] - left[k]
+            if monotone != 0 and not keeps_order(
+                monotone,
+                left[n_classes - 1] / left_weight,
+                right[n_classes - 1] / right_weight,
+                real[ASK_LOWER],
+                real[ASK_UPPER],
+            ):
+                continue
+            value = score(left, right, left_weight, right_weight, class_start, n_labels)
+            if value > best:
+                best = value
+                ask[ANSWER_KEY] = place
+                ask[ANSWER_ROWS] = left_rows
+        return best
+
+    return specialise(scan_classes, variant)
+
+
+def make_class_summary(impurity: Callable[..., float], variant: str | None) -> Any:
+    """Class weights of a node's rows, and the mean of its outputs' impurities."""
+
+    def sum_classes(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
+        n_labels = ask[ASK_N_LABELS]
+        n_classes = ask[ASK_N_TOTALS]
+        for k in range(n_classes):
+            total[k] = 0.0
+        weight = 0.0
+        for j in range(ask[ASK_FIRST], ask[ASK_LAST]):
+            weight += stats[j]
+            for output in range(n_labels):
+                total[labels[j * n_labels + output]] += stats[j]
+        real[ANSWER_WEIGHT] = weight
+        return impurity(total, weight, class_start, n_labels)
+
+    return specialise(sum_classes, variant)
+
+
+def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
+    """Scan of moments (weight, sums, sums of squares); ``score(left, right, n_outputs)``."""
+
+    def scan_moments(  # type: ignore[no-untyped-def]
+        keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
+    ):
+        n_keys, n_stats, n_outputs = ask[ASK_KEYS], ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
+        for s in range(n_stats):
+            left[s] = start[s]
+        left_rows, node_rows = ask[ASK_START_ROWS], ask[ASK_ROWS]
+        min_leaf, min_weight = ask[ASK_MIN_LEAF], real[ASK_MIN_WEIGHT]
+        cells, monotone = ask[ASK_CELLS], ask[ASK_MONOTONE]
+        best = -math.inf
+        for place in range(n_keys):
+            entry = int64(keys[place] & uint64(ENTRY_MASK))
+            left_rows += rows[entry] if cells else 1
+            for s in range(n_stats):
+                left[s] += stats[entry * n_stats + s]
+            if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
+                continue  # equal codes stay together
+            right[0] = total[0] - left[0]
+            if left_rows < min_leaf or left[0] < min_weight or left[0] <= 0.0:
+                continue
+            if node_rows - left_rows < min_leaf or right[0] < min_weight or right[0] <= 0.0:
+                break
+            for s in range(1, n_stats):
+                right[s] = total[s] - left[s]
+            if monotone != 0 and not keeps_order(
+                monotone,
+                left[1] / left[0],
+                right[1] / right[0],
+                real[ASK_LOWER],
+                real[ASK_UPPER],
+            ):
+                continue
+            value = score(left, right, n_outputs)
+            if value > best:
+                best = value
+                ask[ANSWER_KEY] = place
+                ask[ANSWER_ROWS] = left_rows
+        return best
+
+    return specialise(scan_moments, variant)
+
+
+def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> Any:
+    """Moments of a node's rows, and the mean of its outputs' impurities."""
+
+    def sum_moments(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
+        n_stats = ask[ASK_N_STATS]
+        for s in range(n_stats):
+            total[s] = 0.0
+        for j in range(ask[ASK_FIRST], ask[ASK_LAST]):
+            for s in range(n_stats):
+                total[s] += stats[j * n_stats + s]
+        real[ANSWER_WEIGHT] = total[0]
+        return impurity(total, ask[ASK_N_OUTPUTS])
+
+    return specialise(sum_moments, variant)

@@ -1,0 +1,232 @@
+"""Search the best split of a node on one feature.
+
+Numbers are cut at the best place (here) or at a random one (split_random.py), categories
+are parted into two sets (split_categories.py). All of them order the node's entries in
+some way and ask the criterion's scan (kernels/scan.py) for the best cut, with the missing
+values on the right and, if there are any, on the left. Growing calls the searches by
+their addresses, so that only what a fit needs is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import float64, int64, types, uint32, uint64
+
+from hornbeam.dtypes import (
+    MISSING_RANK,
+)
+from hornbeam.kernels.order import (
+    cell_keys,
+    gather_codes,
+    row_keys,
+    sort_keys,
+)
+from hornbeam.kernels.state import (
+    ANSWER_KEY,
+    ANSWER_ROWS,
+    ASK_CELLS,
+    ASK_FIRST,
+    ASK_IN_SPARE,
+    ASK_KEYS,
+    ASK_LOWER,
+    ASK_MIN_LEAF,
+    ASK_MIN_WEIGHT,
+    ASK_MONOTONE,
+    ASK_N_LABELS,
+    ASK_N_OUTPUTS,
+    ASK_N_STATS,
+    ASK_N_TOTALS,
+    ASK_ROWS,
+    ASK_START_ROWS,
+    ASK_START_WEIGHT,
+    ASK_UPPER,
+    ASK_WEIGHT,
+    CELL_LIMIT,
+    CONSTRAINED,
+    MIN_LEAF,
+    MIN_WEIGHT_LEAF,
+    N_CLASSES,
+    N_LABELS,
+    N_OUTPUTS,
+    N_STATS,
+    N_TOTALS,
+    NODES_AT,
+    PROBLEM_AT,
+    ROWS_AT,
+    ROWS_ONLY,
+    SCAN,
+    SCRATCH_AT,
+    load_desk,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.atomics import (
+    call_address,
+)
+from hornbeam.runtime.kernel import (
+    kernel,
+    part,
+)
+
+# A histogram pays while it has at most this many cells per row of the node.
+CELLS_PER_ROW = 4
+
+
+@part
+def ask_about_node(problem, nodes, node, scratch):  # type: ignore[no-untyped-def]
+    """Fill in the parts of a scan's question that are the same for all features."""
+    ask, real = scratch.ask, scratch.real
+    ask[ASK_ROWS] = nodes.last[node] - nodes.first[node]
+    ask[ASK_FIRST] = nodes.first[node]
+    ask[ASK_MIN_LEAF] = problem.whole[MIN_LEAF]
+    ask[ASK_N_STATS] = problem.whole[N_STATS]
+    ask[ASK_N_LABELS] = problem.whole[N_LABELS]
+    ask[ASK_N_OUTPUTS] = problem.whole[N_OUTPUTS]
+    real[ASK_WEIGHT] = nodes.weight[node]
+    real[ASK_MIN_WEIGHT] = problem.real[MIN_WEIGHT_LEAF]
+    if problem.whole[CONSTRAINED]:
+        real[ASK_LOWER] = nodes.lower[node]
+        real[ASK_UPPER] = nodes.upper[node]
+    n_totals = problem.whole[N_TOTALS]
+    ask[ASK_N_TOTALS] = n_totals
+    for k in range(n_totals):
+        scratch.total[k] = nodes.totals[node * n_totals + k]
+
+
+@part
+def put_missing_left(rows, scratch, count):  # type: ignore[no-untyped-def]
+    """Sum the rows whose code is missing: they are on the left before the scan starts."""
+    ask, start = scratch.ask, scratch.start
+    first, n_labels, n_stats = ask[ASK_FIRST], ask[ASK_N_LABELS], ask[ASK_N_STATS]
+    weight = 0.0
+    n_missing = 0
+    for j in range(count):
+        if scratch.codes[j] == uint32(MISSING_RANK):
+            n_missing += 1
+            place = first + j
+            weight += rows.stats[place * n_stats]
+            for output in range(n_labels):
+                start[rows.labels[place * n_labels + output]] += rows.stats[place]
+            if n_labels == 0:
+                for s in range(n_stats):
+                    start[s] += rows.stats[place * n_stats + s]
+    ask[ASK_START_ROWS] = n_missing
+    scratch.real[ASK_START_WEIGHT] = weight
+
+
+@part
+def put_nothing_left(scratch):  # type: ignore[no-untyped-def]
+    """Start a scan with an empty left side."""
+    for k in range(scratch.ask[ASK_N_TOTALS]):
+        scratch.start[k] = 0.0
+    scratch.ask[ASK_START_ROWS] = 0
+    scratch.real[ASK_START_WEIGHT] = 0.0
+
+
+@part
+def present_keys(scratch):  # type: ignore[no-untyped-def]
+    """The array that holds the present key list."""
+    return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
+
+
+@part
+def scan(problem, rows, scratch):  # type: ignore[no-untyped-def]
+    """Best score over the cuts of the present key list."""
+    cells = scratch.ask[ASK_CELLS]
+    return call_address(
+        problem.whole[SCAN],
+        (
+            present_keys(scratch),
+            scratch.entry_labels if cells else rows.labels,
+            scratch.entry_stats if cells else rows.stats,
+            scratch.entry_rows,
+            problem.class_start,
+            scratch.total,
+            scratch.start,
+            scratch.left,
+            scratch.right,
+            scratch.order,
+            scratch.ask,
+            scratch.real,
+        ),
+    )
+
+
+@part
+def beats(score, feature, best_score, best_feature):  # type: ignore[no-untyped-def]
+    """Total order of candidates: score, then the lower feature, then the earlier cut."""
+    if score == -math.inf or score != score:
+        return False
+    return score > best_score or (score == best_score and feature < best_feature)
+
+
+@part
+def try_cuts(problem, rows, scratch, feature, n_missing, threshold, rank, desk):  # type: ignore[no-untyped-def]
+    """Scan the present key list for both sides of the missing values; keep the best.
+
+    Returns whether this list holds the best split so far.
+    """
+    improved = False
+    ask = scratch.ask
+    for missing_left in range(2):
+        put_nothing_left(scratch)
+        if missing_left == 1:
+            if n_missing == 0:
+                break
+            put_missing_left(rows, scratch, ask[ASK_ROWS])
+        score = scan(problem, rows, scratch)
+        if beats(score, feature, desk.best_score[rank], desk.best_feature[rank]):
+            improved = True
+            desk.best_score[rank] = score
+            desk.best_threshold[rank] = threshold
+            desk.best_feature[rank] = feature
+            desk.best_cut[rank] = int64(present_keys(scratch)[ask[ANSWER_KEY]] >> uint64(32))
+            desk.best_missing_left[rank] = missing_left
+            if n_missing == 0:  # a missing value seen later goes with the larger side
+                desk.best_missing_left[rank] = int64(2 * ask[ANSWER_ROWS] > ask[ASK_ROWS])
+    return improved
+
+
+@part
+def order_entries(problem, rows, scratch, count, low, high, n_missing):  # type: ignore[no-untyped-def]
+    """List the node's entries by ascending code, as histogram cells or as sorted rows."""
+    ask = scratch.ask
+    first = ask[ASK_FIRST]
+    n_cells = (high - low + 1) * problem.whole[N_CLASSES]
+    few = n_cells <= problem.whole[CELL_LIMIT] and n_cells <= CELLS_PER_ROW * count
+    ask[ASK_IN_SPARE] = 0
+    ask[ASK_CELLS] = int64(few and problem.whole[ROWS_ONLY] == 0)
+    if ask[ASK_CELLS]:
+        ask[ASK_KEYS] = cell_keys(problem, rows, scratch, count, low, high, first)
+        return
+    known = row_keys(scratch.codes, count, n_missing, first, scratch.keys)
+    ask[ASK_KEYS] = known
+    if sort_keys(scratch.keys, scratch.spare_keys, known, low, high, scratch.counters):
+        ask[ASK_IN_SPARE] = 1
+        for i in range(known, count):
+            scratch.spare_keys[i] = scratch.keys[i]
+
+
+@kernel
+def search_number(slots, node, feature, rank, desk_at):  # type: ignore[no-untyped-def]
+    """Best cut of a number feature; returns 0 if it is constant in the node, else 1.
+
+    The best split so far of this thread is in ``desk.best_*[rank]``.
+    """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk = load_desk(slots, desk_at)
+    first, last = nodes.first[node], nodes.last[node]
+    low, high, n_missing = gather_codes(problem, feature, rows.row, first, last, scratch.codes)
+    if n_missing == last - first or (low == high and n_missing == 0):
+        return 0.0
+    scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
+    order_entries(problem, rows, scratch, last - first, low, high, n_missing)
+    try_cuts(problem, rows, scratch, feature, n_missing, math.nan, rank, desk)
+    return 1.0
+
+
+SEARCH_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64, int64)

@@ -1,0 +1,240 @@
+"""Part the categories of a feature into two sets.
+
+The best subset against the rest, one category against the rest, or a random subset.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import int64, uint64
+
+from hornbeam.kernels.order import (
+    ENTRY_MASK,
+    gather_codes,
+    merge_sort,
+)
+from hornbeam.kernels.split import order_entries, present_keys, try_cuts
+from hornbeam.kernels.state import (
+    ABSENT,
+    ASK_CELLS,
+    ASK_IN_SPARE,
+    ASK_KEYS,
+    ASK_MONOTONE,
+    ASK_N_LABELS,
+    ASK_N_STATS,
+    ASK_ROWS,
+    CATEGORY_RULE,
+    LEFT,
+    MAX_CATEGORIES,
+    N_LABELS,
+    N_OUTPUTS,
+    N_TOTALS,
+    NODES_AT,
+    ONE_AGAINST_REST,
+    PROBLEM_AT,
+    RANDOM_CUTS,
+    RIGHT,
+    ROWS_AT,
+    ROWS_ONLY,
+    SCRATCH_AT,
+    load_desk,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.kernel import (
+    kernel,
+    part,
+)
+from hornbeam.runtime.random import (
+    derive,
+    draw_below,
+)
+
+# Up to this many categories every subset is tried where no ordering is known to be exact.
+EXHAUSTIVE_GROUPS = 8
+
+
+@part
+def group_categories(scratch):  # type: ignore[no-untyped-def]
+    """Cut the ordered key list into groups of equal category; returns how many."""
+    keys = present_keys(scratch)
+    n_groups = 0
+    for i in range(scratch.ask[ASK_KEYS]):
+        if i == 0 or keys[i] >> uint64(32) != keys[i - 1] >> uint64(32):
+            scratch.group_start[n_groups] = i
+            n_groups += 1
+    scratch.group_start[n_groups] = scratch.ask[ASK_KEYS]
+    return n_groups
+
+
+@part
+def rank_groups(problem, rows, scratch, n_groups, which):  # type: ignore[no-untyped-def]
+    """Order the groups by the share of class ``which`` (or the mean of that output)."""
+    ask = scratch.ask
+    keys = present_keys(scratch)
+    labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
+    stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
+    n_labels, n_stats = ask[ASK_N_LABELS], ask[ASK_N_STATS]
+    for g in range(n_groups):
+        weight = 0.0
+        amount = 0.0
+        for i in range(scratch.group_start[g], scratch.group_start[g + 1]):
+            entry = int64(keys[i] & uint64(ENTRY_MASK))
+            entry_weight = stats[entry * n_stats]
+            weight += entry_weight
+            for output in range(n_labels):
+                if labels[entry * n_labels + output] == which:
+                    amount += entry_weight
+            if n_labels == 0:
+                y = stats[entry * n_stats + 1 + which]
+                amount += entry_weight * y if problem.whole[ROWS_ONLY] else y
+        scratch.group_mean[g] = amount / weight
+        scratch.group_order[g] = g
+    merge_sort(scratch.group_mean, scratch.group_order, scratch.group_spare, n_groups)
+
+
+@part
+def list_groups(scratch, n_groups, n_left):  # type: ignore[no-untyped-def]
+    """Write the key list in the order of ``group_order`` to the free key array.
+
+    With ``n_left`` < 0 each group has a code of its own (its rank); otherwise the first
+    ``n_left`` groups share code 0 and the others code 1.
+    """
+    ask = scratch.ask
+    source, target = scratch.keys, scratch.spare_keys
+    if ask[ASK_IN_SPARE]:
+        source, target = scratch.spare_keys, scratch.keys
+    place = 0
+    for rank in range(n_groups):
+        g = scratch.group_order[rank]
+        code = rank
+        if n_left >= 0:
+            code = int64(rank >= n_left)
+        for i in range(scratch.group_start[g], scratch.group_start[g + 1]):
+            entry = source[i] & uint64(ENTRY_MASK)
+            target[place] = (uint64(code) << uint64(32)) | entry
+            place += 1
+    if not ask[ASK_CELLS]:
+        for i in range(place, ask[ASK_ROWS]):
+            target[i] = source[i]
+
+
+@part
+def try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, rank, desk):  # type: ignore[no-untyped-def]
+    """Scan the groups in their present order; remember the sides if it is the best."""
+    ask = scratch.ask
+    list_groups(scratch, n_groups, n_left)
+    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    improved = try_cuts(problem, rows, scratch, feature, n_missing, math.nan, rank, desk)
+    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    if not improved:
+        return
+    keys = present_keys(scratch)
+    cut = desk.best_cut[rank]
+    member_at = rank * problem.whole[MAX_CATEGORIES]
+    for c in range(problem.n_codes[feature]):
+        desk.member[member_at + c] = ABSENT
+    for place in range(n_groups):
+        code = place
+        if n_left >= 0:
+            code = int64(place >= n_left)
+        category = int64(keys[scratch.group_start[scratch.group_order[place]]] >> uint64(32))
+        desk.member[member_at + category] = LEFT if code <= cut else RIGHT
+
+
+@part
+def search_subsets(problem, rows, scratch, feature, n_groups, n_missing, rank, desk):  # type: ignore[no-untyped-def]
+    """Best subset of the categories against the rest.
+
+    Ordered by the share of one class of two, or by the mean, the best subset is a
+    prefix (Breiman et al. 1984, theorem 4.5). With more classes or outputs, or medians,
+    all subsets of a few categories are tried, and one ordering per class of many.
+    """
+    orderings = problem.whole[N_OUTPUTS]
+    if problem.whole[N_LABELS] > 0:
+        orderings = problem.whole[N_TOTALS]
+    exact = problem.whole[ROWS_ONLY] == 0 and orderings == 1
+    if problem.whole[N_LABELS] == 1 and orderings == 2:
+        exact = True
+    if exact or n_groups > EXHAUSTIVE_GROUPS:
+        first = 1 if problem.whole[N_LABELS] == 1 and orderings == 2 else 0
+        for which in range(first, orderings):
+            rank_groups(problem, rows, scratch, n_groups, which)
+            try_groups(problem, rows, scratch, feature, n_groups, n_missing, -1, rank, desk)
+        return
+    for subset in range(1, 1 << max(0, n_groups - 1)):
+        n_left = 0
+        place = 0
+        for side in range(2):
+            for g in range(n_groups):
+                if (subset >> g) & 1 == 1 - side:
+                    scratch.group_order[place] = g
+                    place += 1
+            if side == 0:
+                n_left = place
+        try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, rank, desk)
+    if n_groups == 1:  # only the missing values can be parted from the rest
+        scratch.group_order[0] = 0
+        try_groups(problem, rows, scratch, feature, n_groups, n_missing, 1, rank, desk)
+
+
+@part
+def search_one_against_rest(problem, rows, scratch, feature, n_groups, n_missing, rank, desk):  # type: ignore[no-untyped-def]
+    """Each category against all others."""
+    for single in range(n_groups):
+        scratch.group_order[0] = single
+        for g in range(n_groups):
+            if g != single:
+                scratch.group_order[g + (g < single)] = g
+        try_groups(problem, rows, scratch, feature, n_groups, n_missing, 1, rank, desk)
+
+
+@part
+def search_random_subset(problem, rows, scratch, feature, n_groups, n_missing, key, rank, desk):  # type: ignore[no-untyped-def]
+    """A random subset of the node's categories against the rest."""
+    keys = present_keys(scratch)
+    key = derive(key, feature)
+    forced_left = draw_below(key, 0, n_groups)
+    forced_right = (forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))) % n_groups
+    place = 0
+    n_left = 0
+    for side in range(2):
+        for g in range(n_groups):
+            category = int64(keys[scratch.group_start[g]] >> uint64(32))
+            right = draw_below(key, 2 + category, 2)
+            if g == forced_left:
+                right = 0
+            elif g == forced_right:
+                right = 1
+            if right == side:
+                scratch.group_order[place] = g
+                place += 1
+        if side == 0:
+            n_left = place
+    try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, rank, desk)
+
+
+@kernel
+def search_category(slots, node, feature, rank, desk_at):  # type: ignore[no-untyped-def]
+    """Split of a category feature; the protocol is that of `split.search_number`."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk = load_desk(slots, desk_at)
+    first, last = nodes.first[node], nodes.last[node]
+    low, high, n_missing = gather_codes(problem, feature, rows.row, first, last, scratch.codes)
+    if n_missing == last - first or (low == high and n_missing == 0):
+        return 0.0
+    scratch.ask[ASK_MONOTONE] = 0
+    order_entries(problem, rows, scratch, last - first, low, high, n_missing)
+    n_groups = group_categories(scratch)
+    if problem.whole[RANDOM_CUTS]:
+        key = nodes.key[node]
+        search_random_subset(problem, rows, scratch, feature, n_groups, n_missing, key, rank, desk)
+    elif problem.whole[CATEGORY_RULE] == ONE_AGAINST_REST:
+        search_one_against_rest(problem, rows, scratch, feature, n_groups, n_missing, rank, desk)
+    else:
+        search_subsets(problem, rows, scratch, feature, n_groups, n_missing, rank, desk)
+    return 1.0

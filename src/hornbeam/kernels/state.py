@@ -1,0 +1,214 @@
+"""What growing a tree works on, as NamedTuples of arrays (pointers inside kernels).
+
+`Problem` is read only. `Rows` is rearranged as nodes split, so that the rows of a node
+are always neighbours. `Nodes` holds what is known of each node. A `Desk` is where the
+threads that work together on a node agree on it; a `Scratch` belongs to one thread.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, make_loader, slot_count
+
+
+class Problem(NamedTuple):
+    """What is to be fitted, and the rules (read only)."""
+
+    bins: U1  # codes[feature * n_rows + row] if they are bytes, see data/coding.py
+    ranks: U4  # ... or if they are four bytes wide; the other one is empty
+    n_codes: I8  # per feature
+    is_category: U1  # per feature
+    monotone: I8  # per feature: +1, 0, -1
+    book: F8  # values behind the codes, for random cuts: book[book_start[feature] + code]
+    book_start: I8
+    class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
+    whole: I8  # settings, numbered below
+    real: F8  # settings, numbered below
+
+
+# Problem.whole
+N_ROWS = 0  # of the table
+N_FEATURES = 1
+BYTES = 2  # codes are bytes
+N_LABELS = 3  # labels per row: outputs of a classifier, 0 for a regressor
+N_STATS = 4  # statistics per row: weight, then sums and squares per output
+N_TOTALS = 5  # statistics per node
+N_OUTPUTS = 6
+N_CLASSES = 7  # histogram cells per code
+MAX_FEATURES = 8
+MAX_DEPTH = 9
+MIN_SPLIT = 10
+MIN_LEAF = 11
+MAX_LEAVES = 12
+GROWTH = 13
+RANDOM_CUTS = 14
+CATEGORY_RULE = 15
+ROWS_ONLY = 16  # the criterion needs single rows, not cells of a histogram
+SCAN = 17  # address of the criterion's scan
+SUMMARY = 18  # address of the criterion's summary
+SEARCH_NUMBER = 19  # address of a search of kernels/split*.py
+VALUE_AT = 20  # which node total, divided by the weight, is the value that constraints bound
+VALUE_IS_TOTAL = 21  # ... or is the value itself (medians)
+CELL_LIMIT = 22
+APART_COST = 23  # nodes with less work are grown by one thread, with all below them
+KNOWS_CONSTANT = 24  # Nodes.constant is kept
+CONSTRAINED = 25  # Nodes.lower and Nodes.upper are kept
+CATEGORY_WORDS = 26  # words of the largest category set
+THREADS = 27
+CAPACITY = 28  # of Nodes and Desk.frontier
+SET_CAPACITY = 29  # of Nodes.sets
+MAX_CATEGORIES = 30
+SEARCH_CATEGORY = 31  # 0 if no feature has categories
+N_WHOLE = 32
+
+# Problem.real
+MIN_WEIGHT_LEAF = 0
+MIN_DECREASE = 1
+TOTAL_WEIGHT = 2
+N_REAL = 4
+
+# GROWTH: which node of the frontier is next
+DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
+# CATEGORY_RULE
+BEST_SUBSET, ONE_AGAINST_REST = 0, 1
+
+
+class Rows(NamedTuple):
+    """Rows in node order, with what the criterion sums carried along."""
+
+    row: I4  # number of the row in the table
+    labels: I4  # n_labels per row
+    stats: F8  # n_stats per row
+    spare_row: I4
+    spare_labels: I4
+    spare_stats: F8
+
+
+class Nodes(NamedTuple):
+    """Nodes while the tree grows, numbered as they are made."""
+
+    first: I4  # the node's rows are first .. last in Rows
+    last: I4
+    depth: I4
+    state: U1
+    child: I4  # first of two children
+    feature: I4
+    low_code: I8  # largest code on the left side of a number split
+    high_code: I8  # smallest code on the right side, -1 if only missing values are there
+    low_row: I4  # rows that have these codes
+    high_row: I4
+    missing_left: U1
+    set_start: I8  # first word of the bit set of a category split
+    key: U8  # of the node's random numbers: a hash of the path from the root
+    weight: F8
+    impurity: F8
+    gain: F8  # relative gain: (weight / total weight) * decrease of the impurity
+    lower: F8  # bounds of the value under monotone constraints
+    upper: F8
+    threshold: F8  # of a random cut
+    totals: F8  # n_totals per node
+    constant: U1  # n_features per node: known to have one value in the node
+    sets: U8  # bit sets of category splits
+
+
+# Nodes.state
+UNSEEN, READY, SPLIT, CLOSED = 0, 1, 2, 3
+
+
+class Desk(NamedTuple):
+    """What the threads that search one node together share."""
+
+    words: I8  # layout of runtime/atomics.py, then the words below
+    features: I8  # features to search
+    frontier: I4  # nodes that wait
+    best_score: F8  # the best split each thread has found: one entry per thread ...
+    best_feature: I8
+    best_cut: I8  # codes up to this one go left
+    best_missing_left: I8
+    best_threshold: F8
+    member: U1  # ... and MAX_CATEGORIES per thread: the side of each category
+
+
+# Desk.words beyond runtime/atomics.py
+WORD_NODE = 41
+WORD_FEATURES = 42  # how many features this node offers
+WORD_FOUND = 43  # how many of those searched so far were not constant
+WORD_HEAD, WORD_TAIL = 44, 45  # of the frontier
+WORD_LEAVES = 46
+WORD_TASKS = 47  # nodes put aside for single threads
+WORD_SETS = 48  # words in use of Nodes.sets
+WORD_STATUS = 49
+
+# WORD_STATUS
+DONE, FULL, STOPPED = 0, 1, 2
+
+# sides of a category in Desk.member
+ABSENT, LEFT, RIGHT = 0, 1, 2
+
+
+class Scratch(NamedTuple):
+    """Working memory of one thread."""
+
+    codes: U4  # one per row of the node
+    keys: U8  # one per row: (code << 32) | entry
+    spare_keys: U8
+    counters: I8  # radix sort
+    cell_sums: F8  # histogram: n_stats per cell
+    cell_rows: I8  # per cell
+    entry_labels: I4  # entries made of the cells in use
+    entry_stats: F8
+    entry_rows: I8
+    group_start: I8  # keys of category group g are group_start[g] .. group_start[g + 1]
+    group_order: I8
+    group_spare: I8
+    group_mean: F8
+    total: F8  # what the node sums to
+    start: F8  # what is on the left before the scan starts (missing values)
+    left: F8
+    right: F8
+    order: F8  # room for order statistics (the absolute error)
+    ask: I8  # question and answer of a scan, numbered below
+    real: F8  # the same, real numbers
+    tasks: I4  # nodes put aside for single threads (shared by all)
+
+
+# Scratch.ask: what a scan or summary is asked ...
+ASK_KEYS = 0  # number of keys
+ASK_IN_SPARE = 1  # the keys are in spare_keys
+ASK_CELLS = 2  # entries are cells, not rows
+ASK_FIRST, ASK_LAST = 3, 4  # the node's rows
+ASK_ROWS = 5  # rows in the node
+ASK_START_ROWS = 6  # rows on the left before the scan starts
+ASK_MIN_LEAF = 7
+ASK_MONOTONE = 8
+ASK_N_STATS = 9
+ASK_N_LABELS = 10
+ASK_N_OUTPUTS = 11
+ASK_N_TOTALS = 12
+# ... and what it answers
+ANSWER_KEY = 13  # index of the last key on the left
+ANSWER_ROWS = 14  # rows on the left
+N_ASK = 16
+
+# Scratch.real
+ASK_WEIGHT = 0
+ASK_START_WEIGHT = 1
+ASK_MIN_WEIGHT = 2
+ASK_LOWER, ASK_UPPER = 3, 4
+ANSWER_WEIGHT = 5  # summary: weight of the rows
+N_ASK_REAL = 8
+
+# All of them lie one after the other in a thread's slots (runtime/pointers.py).
+PROBLEM_AT = 0
+ROWS_AT = slot_count([Problem])
+NODES_AT = slot_count([Problem, Rows])
+SCRATCH_AT = slot_count([Problem, Rows, Nodes])
+TEAM_DESK_AT = slot_count([Problem, Rows, Nodes, Scratch])
+OWN_DESK_AT = slot_count([Problem, Rows, Nodes, Scratch, Desk])
+
+load_problem = make_loader(Problem)
+load_rows = make_loader(Rows)
+load_nodes = make_loader(Nodes)
+load_scratch = make_loader(Scratch)
+load_desk = make_loader(Desk)

@@ -1,0 +1,3 @@
+"""What people look at and keep: the model file, text, rules and drawings of a tree."""
+
+from __future__ import annotations

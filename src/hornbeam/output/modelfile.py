@@ -1,0 +1,318 @@
+"""The model file: safetensors arrays plus a JSON header, never pickle.
+
+Layout (the safetensors format)::
+
+    8 bytes   length of the next part
+    JSON      names, dtypes and shapes of the arrays; under "__metadata__", "hornbeam",
+              the header as a string: format, version, estimator, its entries, SHA-256
+    bytes     the arrays
+
+The SHA-256 is that of the whole file with the digits of the SHA-256 itself replaced by
+zeros, so that no bit can change unnoticed. It says nothing about who wrote the file:
+therefore everything is checked again when it is read (`values`, `validate`).
+
+An estimator takes part by three methods and the decorator `register_estimator`::
+
+    _model_header()      dict of values that `values.encode_value` can write
+    _model_arrays()      dict of arrays, from `pack_trees` and others
+    _from_model(header, arrays)   classmethod: takes every entry out of both dicts with
+                                  `take` and `take_trees`, returns the fitted estimator
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from typing import Any
+
+from hornbeam.dtypes import Array
+from hornbeam.errors import ModelFileError
+from hornbeam.output.atomic import read_regular_file, replace_file
+from hornbeam.output.packing import pack_trees, take, take_array, take_trees
+from hornbeam.output.registry import (
+    REGISTRY,
+    UPGRADE,
+    find_estimator,
+    new_estimator,
+    register_estimator,
+)
+from hornbeam.output.values import UnavailableFunction, decode_value, encode_value, parse_json
+
+__all__ = [
+    "UnavailableFunction",
+    "load_model",
+    "load_model_bytes",
+    "model_bytes",
+    "new_estimator",
+    "pack_trees",
+    "register_estimator",
+    "save_model",
+    "take",
+    "take_array",
+    "take_trees",
+]
+
+FORMAT = 1
+# safetensors refuses more; schema and classes of 100,000 categories need a twentieth.
+MAX_HEADER_BYTES = 100_000_000
+MAX_FILE_BYTES = 2**36
+NO_CHECKSUM = "0" * 64
+DTYPE_BYTES = {
+    "BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "F16": 2,
+    "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8,
+}  # fmt: skip
+
+# --- writing ----------------------------------------------------------------------------
+
+
+def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file.
+
+    The file appears whole or not at all: a crash or a full disk in the middle leaves what
+    was there before.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted estimator of a registered class.
+    path : str or path
+        Where to; an existing file is replaced.
+    """
+    data = model_bytes(estimator)
+    load_model_bytes(data)  # never replace a good file by one that cannot be read
+    replace_file(path, data)
+
+
+def model_bytes(estimator: Any) -> bytes:
+    """Return the content of the model file of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted estimator of a registered class.
+
+    Returns
+    -------
+    bytes
+        Equal models give equal bytes.
+    """
+    import hornbeam
+
+    name = type(estimator).__name__
+    if REGISTRY.get(name) is not type(estimator):
+        raise TypeError(f"hornbeam cannot save a {name}: it is not one of its estimators.")
+    header = {
+        "format": FORMAT,
+        "version": hornbeam.__version__,
+        "estimator": name,
+        "sha256": NO_CHECKSUM,
+        "model": encode_value(estimator._model_header(), name),
+    }
+    return pack_file(header, estimator._model_arrays())
+
+
+def pack_file(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
+    """Serialise header and arrays, then put the checksum in its place.
+
+    Parameters
+    ----------
+    header : dict
+        JSON values, with `NO_CHECKSUM` under "sha256".
+    arrays : dict of str to array
+        Contiguous arrays.
+
+    Returns
+    -------
+    bytes
+    """
+    from safetensors.numpy import save
+
+    text = json.dumps(header, allow_nan=False, separators=(",", ":"))
+    data = bytearray(save(arrays, metadata={"hornbeam": text}))
+    end = 8 + int.from_bytes(data[:8], "little")
+    if end > MAX_HEADER_BYTES:
+        raise ValueError(
+            f"The names and categories of this model need {end} bytes, more than the "
+            f"{MAX_HEADER_BYTES} that a model file has room for."
+        )
+    _write_checksum(data, end)
+    return bytes(data)
+
+
+def _checksum_position(data: bytes | bytearray, checksum: str, end: int) -> int:
+    """Where in the file the checksum stands: right after its name, in quotes."""
+    quote = b'\\"'  # the header is a JSON string inside JSON
+    mark = quote + b"sha256" + quote + b":" + quote + checksum.encode() + quote
+    position = data.find(mark, 8, end)
+    if position < 0:
+        raise ModelFileError("The checksum is not where it should be.")
+    return position + len(mark) - len(quote) - 64
+
+
+def _whole_checksum(data: bytes | bytearray, position: int) -> str:
+    view = memoryview(data)
+    state = hashlib.sha256(view[:position])
+    state.update(NO_CHECKSUM.encode())
+    state.update(view[position + 64 :])
+    return state.hexdigest()
+
+
+def _write_checksum(data: bytearray, end: int) -> None:
+    position = _checksum_position(data, NO_CHECKSUM, end)
+    data[position : position + 64] = _whole_checksum(data, position).encode()
+
+
+# --- reading ----------------------------------------------------------------------------
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted estimator from a file that `save_model` wrote.
+
+    Nothing in the file is executed, and nothing in it is believed before it was checked.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        Fitted; predicts bit for bit what the saved one did.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, was made to do harm, or is no model file.
+    FileNotFoundError
+        If there is no such file.
+    """
+    try:
+        return load_model_bytes(read_regular_file(path, MAX_FILE_BYTES, file_end))
+    except ModelFileError as error:
+        raise ModelFileError(f"Cannot load {os.fspath(path)!r}: {error}") from error
+
+
+def load_model_bytes(data: bytes) -> Any:
+    """Build the estimator from the content of a model file.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file.
+
+    Returns
+    -------
+    estimator
+        Fitted.
+    """
+    header = _checked_header(data)
+    cls = find_estimator(header["estimator"])
+    arrays = _read_arrays(data)
+    try:
+        entries = decode_value(header["model"])
+        estimator = cls._from_model(entries, arrays)
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever a hostile header provoked
+        raise ModelFileError(f"The model in the file contradicts itself: {error}") from error
+    for what, rest in (("entry", entries), ("array", arrays)):
+        if rest:
+            raise ModelFileError(f"The file has an {what} too many: {sorted(rest)[0][:60]!r}.")
+    return estimator
+
+
+def file_end(start: bytes) -> int:
+    """Say where a safetensors file must end, from its first bytes.
+
+    Parameters
+    ----------
+    start : bytes
+        The first 8 bytes, or more.
+
+    Returns
+    -------
+    int
+        Number of bytes of the file; of the parts before the arrays as long as `start`
+        does not hold these.
+    """
+    end = _frame_end(start)
+    return end if len(start) < end else end + _arrays_size(_read_frame(start, end))
+
+
+def _frame_end(start: bytes) -> int:
+    """Where the list of arrays ends and the arrays begin."""
+    if len(start) < 8:
+        raise ModelFileError("It is too short to be a model file.")
+    end = 8 + int.from_bytes(start[:8], "little")
+    if not 10 <= end <= MAX_HEADER_BYTES or start[8:9] not in (b"{", b""):
+        raise ModelFileError("It is not a hornbeam model file.")
+    return end
+
+
+def _read_frame(data: bytes, end: int) -> dict[str, Any]:
+    frame: dict[str, Any] = parse_json(data[8:end], "The list of arrays")
+    return frame
+
+
+def _arrays_size(frame: dict[str, Any]) -> int:
+    return sum(_n_bytes(name, frame[name]) for name in frame if name != "__metadata__")
+
+
+def _n_bytes(name: str, entry: Any) -> int:
+    """Room of one array; only plain small shapes of known types pass."""
+    fields: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    dtype, shape = fields.get("dtype"), fields.get("shape")
+    if not isinstance(dtype, str) or dtype not in DTYPE_BYTES:
+        raise ModelFileError(f"The array {name[:60]!r} is of a type that hornbeam never writes.")
+    plain = isinstance(shape, list) and len(shape) <= 2
+    if not plain or not all(type(n) is int and 0 <= n <= MAX_FILE_BYTES for n in shape or ()):
+        raise ModelFileError(f"The array {name[:60]!r} has a shape that hornbeam never writes.")
+    return math.prod(shape or ()) * DTYPE_BYTES[dtype]
+
+
+def _checked_header(data: bytes) -> dict[str, Any]:
+    """Return the header if size, checksum and format are right."""
+    end = _frame_end(data)
+    frame = _read_frame(data, end) if len(data) >= end else {}
+    if end + _arrays_size(frame) != len(data):
+        raise ModelFileError(f"It is damaged: {len(data)} bytes are not what it should have.")
+    metadata = frame.get("__metadata__")
+    text = metadata.get("hornbeam") if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise ModelFileError("It is a safetensors file, but not one that hornbeam wrote.")
+    header = parse_json(text, "The header")
+    checksum = header.get("sha256") if isinstance(header, dict) else None
+    if not isinstance(checksum, str) or len(checksum) != 64 or not checksum.isascii():
+        raise ModelFileError("The header has no checksum.")
+    if _whole_checksum(data, _checksum_position(data, checksum, end)) != checksum:
+        raise ModelFileError("It is damaged: its content does not match its checksum.")
+    _check_format(header)
+    return dict(header)
+
+
+def _check_format(header: dict[str, Any]) -> None:
+    number, version = header.get("format"), header.get("version")
+    if type(number) is not int or number < 1 or not isinstance(version, str):
+        raise ModelFileError("The header does not say which format the file has.")
+    if number > FORMAT:
+        raise ModelFileError(
+            f"It was written by hornbeam {version[:20]} in format {number}; this hornbeam reads "
+            f"formats up to {FORMAT}. {UPGRADE}"
+        )
+    expected = {"format", "version", "estimator", "sha256", "model"}
+    if set(header) != expected or not isinstance(header["model"], dict):
+        raise ModelFileError("The header has not the entries it should have.")
+
+
+def _read_arrays(data: bytes) -> dict[str, Array]:
+    from safetensors.numpy import load
+
+    try:
+        return dict(load(data))
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # a panic of the library is no Exception
+        raise ModelFileError(f"The arrays cannot be read ({error}).") from error

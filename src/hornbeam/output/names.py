@@ -1,0 +1,135 @@
+"""Numbers, names and lists of names as text that stays on one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def printable(name: Any) -> str:
+    r"""Return a name as text on one line, with control characters escaped.
+
+    Parameters
+    ----------
+    name : object
+        Name of a column, category or class.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import printable
+    >>> print(printable("two\nlines"))
+    two\nlines
+    """
+    text = str(name)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def format_number(number: float, decimals: int, trim: bool = False) -> str:
+    """Write a number with so many decimals, or as many digits if these would all be zero.
+
+    Parameters
+    ----------
+    number : float
+        The number.
+    decimals : int
+        Digits behind the point.
+    trim : bool
+        Leave out zeros at the end.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import format_number
+    >>> format_number(2.449999, 2), format_number(0.000123, 2), format_number(1e12, 2)
+    ('2.45', '0.00012', '1e+12')
+    """
+    size = abs(number)
+    if math.isfinite(size) and size and not 0.5 * 10.0**-decimals <= size < 1e9:
+        return f"{number:.{max(decimals, 1)}g}"
+    text = f"{number:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if trim and "." in text else text
+
+
+def format_count(number: float) -> str:
+    """Write a count or a weight: thousands apart, no decimals where there are none.
+
+    Parameters
+    ----------
+    number : float
+        The count.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import format_count
+    >>> format_count(12345), format_count(2.5)
+    ('12,345', '2.5')
+    """
+    if float(number).is_integer() and abs(number) < 1e15:
+        return f"{int(number):,}"
+    return f"{number:,.4g}"
+
+
+def listed(names: Sequence[str], limit: int) -> str:
+    """Join names with commas, the tail of a long list as "… (n more)".
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    limit : int
+        How many to show at most.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import listed
+    >>> listed(["a", "b", "c", "d"], 2)
+    'a, b, … (2 more)'
+    """
+    if len(names) <= limit + 1:  # "… (1 more)" is no shorter than the name
+        return ", ".join(names)
+    return ", ".join(names[:limit]) + f", … ({len(names) - limit} more)"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut text to so many characters, the last of them "…".
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    limit : int
+        Characters to keep.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import shortened
+    >>> shortened("sepal length (cm)", 9)
+    'sepal le…'
+    """
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -1,0 +1,103 @@
+"""Which estimators a model file can hold, and how they become parameters of others."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, TypeVar
+
+from hornbeam.errors import ModelFileError
+from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
+
+UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
+
+# Where the estimators live, so that a file can be loaded before anyone imported them.
+MODULES = {
+    "DecisionTreeClassifier": "hornbeam.tree.estimators",
+    "DecisionTreeRegressor": "hornbeam.tree.estimators",
+}
+REGISTRY: dict[str, type[Any]] = {}
+Class = TypeVar("Class", bound=type[Any])
+
+
+def register_estimator(cls: Class) -> Class:
+    """Let models of this class be saved and loaded (a class decorator).
+
+    Parameters
+    ----------
+    cls : type
+        Has ``_model_header``, ``_model_arrays`` and ``_from_model``.
+
+    Returns
+    -------
+    type
+        The same class.
+    """
+    REGISTRY[cls.__name__] = cls
+    ENCODERS[cls] = _encode_estimator
+    return cls
+
+
+def find_estimator(name: object) -> type[Any]:
+    """Return the registered class of this name, importing its module if need be.
+
+    Parameters
+    ----------
+    name : object
+        What the file says; anything but a known name is an error.
+
+    Returns
+    -------
+    type
+        The class.
+    """
+    if not isinstance(name, str):
+        raise ModelFileError("The header does not say which estimator the file holds.")
+    if name not in REGISTRY and name in MODULES:
+        importlib.import_module(MODULES[name])
+    if name not in REGISTRY:
+        raise ModelFileError(
+            f"The file holds a {name[:60]!r}, which this version of hornbeam does not know. "
+            + UPGRADE
+        )
+    return REGISTRY[name]
+
+
+def _encode_estimator(estimator: Any, where: str, depth: int) -> dict[str, Any]:
+    """Write an estimator that is a parameter of another; only its parameters matter."""
+    params = encode_value(estimator.get_params(deep=False), where, depth + 1)
+    return {"$estimator": [type(estimator).__name__, params]}
+
+
+def _decode_estimator(body: Any, depth: int) -> Any:
+    if not (isinstance(body, list) and len(body) == 2 and isinstance(body[1], dict)):
+        raise ModelFileError("The header holds an $estimator value of the wrong form.")
+    return new_estimator(find_estimator(body[0]), decode_value(body[1], depth))
+
+
+DECODERS["$estimator"] = _decode_estimator
+
+
+def new_estimator(cls: type[Any], params: Any) -> Any:
+    """Make an unfitted estimator from the parameters a file holds.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the estimator.
+    params : object
+        What the header has as its parameters: must be a dict of all of them.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
+    """
+    known = set(cls._get_param_names())
+    if not isinstance(params, dict) or set(params) != known:
+        found = set(params) if isinstance(params, dict) else set()
+        odd = sorted(map(str, found ^ known))[:5]
+        raise ModelFileError(
+            f"The parameters in the file are not those of {cls.__name__} (see {odd}). The file "
+            f"may come from another version of hornbeam. {UPGRADE}"
+        )
+    return cls(**params)

@@ -1,0 +1,103 @@
+"""What a tree estimator inherits to be saved, loaded and unpickled safely."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from hornbeam.data.schema import Schema
+from hornbeam.dtypes import Array
+from hornbeam.errors import ModelFileError
+from hornbeam.output.modelfile import new_estimator, pack_trees, save_model, take, take_trees
+from hornbeam.output.validate import validated_state
+from hornbeam.tree.storage import Tree
+
+
+class SavableTree:
+    """Mixin for estimators of one tree; put it before ``BaseEstimator``.
+
+    It reads and sets the fitted attributes ``tree_``, ``schema_``, ``classes_``,
+    ``n_classes_``, ``n_outputs_``, ``n_features_in_``, ``feature_names_in_`` and
+    ``max_features_``.
+    """
+
+    tree_: Tree
+    schema_: Schema
+    n_outputs_: int
+    max_features_: int
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; an existing file is replaced. `hornbeam.load` reads it.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "tree_")
+        save_model(self, path)
+
+    def _model_header(self) -> dict[str, Any]:
+        return {
+            "params": self.get_params(deep=False),  # type: ignore[attr-defined]
+            "schema": self.schema_.to_dict(),
+            "n_outputs": int(self.n_outputs_),
+            "max_features": int(self.max_features_),
+            "classes": _listed_classes(self),
+        }
+
+    def _model_arrays(self) -> dict[str, Array]:
+        return pack_trees([self.tree_])
+
+    @classmethod
+    def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+        estimator = new_estimator(cls, take(header, "params", dict))
+        schema = estimator.schema_ = Schema.from_dict(take(header, "schema", dict))
+        estimator.n_features_in_ = schema.n_features
+        if schema.named:
+            estimator.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+        estimator.max_features_ = take(header, "max_features", int)
+        if not 1 <= estimator.max_features_ <= schema.n_features:
+            raise ModelFileError(f"max_features {estimator.max_features_} cannot be.")
+        n_values = _set_outputs(estimator, header)
+        trees = take_trees(arrays, schema, n_values)
+        if len(trees) != 1:
+            raise ModelFileError(f"The file of one tree holds {len(trees)}.")
+        estimator.tree_ = trees[0]
+        return estimator
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(validated_state(state))  # type: ignore[misc]
+
+
+def _listed_classes(estimator: Any) -> list[Array] | None:
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return None
+    return [classes] if estimator.n_outputs_ == 1 else list(classes)
+
+
+def _set_outputs(estimator: Any, header: dict[str, Any]) -> int:
+    """Set classes and number of outputs; return how many values a node predicts."""
+    n_outputs: int = take(header, "n_outputs", int)
+    classes = take(header, "classes", list, type(None))
+    if n_outputs < 1 or is_classifier(estimator) != (classes is not None):
+        raise ModelFileError("The classes do not fit the estimator.")
+    estimator.n_outputs_ = n_outputs
+    if classes is None:
+        return n_outputs
+    good = len(classes) == n_outputs and all(
+        isinstance(names, np.ndarray) and names.ndim == 1 and len(names) for names in classes
+    )
+    if not good:
+        raise ModelFileError("The classes do not fit the outputs.")
+    sizes = [len(names) for names in classes]
+    single = n_outputs == 1
+    estimator.classes_ = classes[0] if single else classes
+    estimator.n_classes_ = sizes[0] if single else sizes
+    return sum(sizes)

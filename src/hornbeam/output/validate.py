@@ -1,0 +1,244 @@
+"""Check a tree that came from outside, before any kernel sees it.
+
+Kernels do not check indices: a wrong child pointer would read foreign memory. So every
+tree from a file or a pickle passes through `validate_tree`, which looks at each size,
+index and code in plain NumPy, a few passes over the arrays and no recursion.
+
+Nodes are numbered level by level, hence the first children of the inner nodes, read in
+order, are 1, then 1 + branches of the first inner node, and so on. Checking this one
+running sum (and that a child comes after its parent) proves that every node but the
+root has exactly one parent, that there is no cycle and that no pointer leaves the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hornbeam.dtypes import LEAF, MULTIWAY, NO_FEATURE, SUBSET, THRESHOLD, WORD_BITS, Array
+from hornbeam.errors import ModelFileError
+from hornbeam.tree.storage import TREE_FIELDS, Tree
+
+MAX_NODES = 2**31 - 1
+
+
+def validate_tree(
+    arrays: Mapping[str, Any],
+    n_features: int,
+    n_values: int,
+    n_categories: Array,
+    is_category: Array,
+) -> Tree:
+    """Build a `Tree` from arrays that nobody vouches for.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        Exactly the fields of `Tree`.
+    n_features : int
+        Number of columns the model was trained on.
+    n_values : int
+        Number of values a node predicts.
+    n_categories : int64 array of length n_features
+        Categories per column, 0 for numbers.
+    is_category : bool array of length n_features
+        Which columns are categories.
+
+    Returns
+    -------
+    Tree
+        With writable, contiguous arrays of the native byte order.
+
+    Raises
+    ------
+    ModelFileError
+        With the array and the node where the first contradiction was found.
+    """
+    columns = _typed_columns(arrays)
+    _check_lengths(columns, n_values)
+    _check_links(columns)
+    _check_questions(columns, n_features, np.asarray(n_categories), np.asarray(is_category))
+    _check_sets(columns, np.asarray(n_categories))
+    _check_statistics(columns)
+    return Tree(**columns)
+
+
+def validated_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the tree inside the state of a pickled estimator.
+
+    Call it in ``__setstate__``. The state of an estimator that was never fitted is
+    returned as it is.
+
+    Parameters
+    ----------
+    state : mapping
+        The ``__dict__`` of an estimator with ``tree_``, ``schema_``, ``n_outputs_`` and,
+        for classifiers, ``n_classes_``.
+
+    Returns
+    -------
+    dict
+        The state, its ``tree_`` rebuilt from checked arrays.
+    """
+    checked = dict(state)
+    if "tree_" not in checked:
+        return checked
+    tree, schema = checked["tree_"], checked.get("schema_")
+    if not isinstance(tree, Tree) or schema is None:
+        raise ModelFileError("The pickled model has a tree_ that is not a tree, or no schema_.")
+    n_values = int(np.sum(checked.get("n_classes_", checked.get("n_outputs_", -1))))
+    checked["tree_"] = validate_tree(
+        {name: getattr(tree, name, None) for name in TREE_FIELDS},
+        schema.n_features,
+        n_values,
+        schema.n_categories,
+        schema.is_category,
+    )
+    return checked
+
+
+def check_names(found: Iterable[str], wanted: Iterable[str]) -> None:
+    """Raise unless both hold the same names.
+
+    Parameters
+    ----------
+    found, wanted : iterable of str
+        Names of arrays.
+    """
+    missing = sorted(set(wanted) - set(found))
+    if missing:
+        raise ModelFileError(f"The model lacks the array {missing[0]!r}.")
+    extra = sorted(set(found) - set(wanted))
+    if extra:
+        raise ModelFileError(f"The model has an array that does not belong: {extra[0][:60]!r}.")
+
+
+def checked_array(array: Any, name: str, dtype: type[np.generic], ndim: int = 1) -> Array:
+    """Return an array that kernels may read, or say why it is not one.
+
+    Parameters
+    ----------
+    array : object
+        What was found.
+    name : str
+        What it is called in an error.
+    dtype : type
+        The dtype it must have, in any byte order.
+    ndim : int
+        The number of dimensions it must have.
+
+    Returns
+    -------
+    array
+        Contiguous, aligned, writable, native byte order.
+    """
+    if not isinstance(array, np.ndarray):
+        raise ModelFileError(f"{name} is not an array.")
+    if array.dtype.newbyteorder("=") != np.dtype(dtype) or array.ndim != ndim:
+        raise ModelFileError(
+            f"{name} has dtype {array.dtype} and {array.ndim} dimensions, not "
+            f"{np.dtype(dtype)} and {ndim}."
+        )
+    return np.require(array, dtype=dtype, requirements=["C", "A", "W"])
+
+
+def _typed_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
+    check_names(arrays, TREE_FIELDS)
+    return {
+        name: checked_array(arrays[name], name, dtype, 2 if name == "value" else 1)
+        for name, dtype in TREE_FIELDS.items()
+    }
+
+
+def _check_lengths(columns: Mapping[str, Array], n_values: int) -> None:
+    n_nodes = len(columns["first_child"])
+    if not 1 <= n_nodes <= MAX_NODES:
+        raise ModelFileError(f"A tree of {n_nodes} nodes cannot be.")
+    for name, array in columns.items():
+        expected = n_nodes + 1 if name == "set_start" else n_nodes
+        if name != "set_words" and len(array) != expected:
+            raise ModelFileError(f"{name} has {len(array)} entries, not {expected}.")
+    if columns["value"].shape[1] != n_values:
+        raise ModelFileError(
+            f"value has {columns['value'].shape[1]} columns, but the model predicts {n_values}."
+        )
+
+
+def _require(
+    columns: Mapping[str, Array], name: str, nodes: Array, good: Array, reason: str
+) -> None:
+    """Raise for the first of these nodes whose entry is not good."""
+    if not good.all():
+        node = int(nodes[int(np.argmin(good))])
+        raise ModelFileError(f"{name}[{node}] is {columns[name][node]}: {reason}.")
+
+
+def _check_links(columns: Mapping[str, Array]) -> None:
+    kind, first_child, n_branches = (columns[k] for k in ("kind", "first_child", "n_branches"))
+    _require(columns, "kind", np.arange(len(kind)), kind <= MULTIWAY, "no such kind of split")
+    leaves, inner = np.flatnonzero(kind == LEAF), np.flatnonzero(kind != LEAF)
+    for name, nothing in (("first_child", 0), ("n_branches", 0), ("missing_branch", 0)):
+        _require(columns, name, leaves, columns[name][leaves] == nothing, "a leaf has no branches")
+    asks = columns["feature"][leaves]
+    _require(columns, "feature", leaves, asks == NO_FEATURE, "a leaf asks nothing")
+    _require(columns, "n_branches", inner, n_branches[inner] >= 1, "a split has branches")
+    counts = n_branches[inner].astype(np.int64)
+    ends = 1 + np.cumsum(counts)
+    first, rule = first_child[inner], "children are numbered level by level, after their parents"
+    _require(columns, "first_child", inner, (first == ends - counts) & (first > inner), rule)
+    total = int(ends[-1]) if len(inner) else 1
+    if total != len(kind):
+        raise ModelFileError(f"n_branches adds up to {total} nodes, but there are {len(kind)}.")
+
+
+def _check_questions(
+    columns: Mapping[str, Array], n_features: int, n_categories: Array, is_category: Array
+) -> None:
+    if len(n_categories) != n_features or len(is_category) != n_features:
+        raise ModelFileError(f"The schema does not describe the {n_features} features.")
+    kind, threshold = columns["kind"], columns["threshold"]
+    inner = np.flatnonzero(kind != LEAF)
+    asked, branches, missing = (
+        columns[k][inner] for k in ("feature", "n_branches", "missing_branch")
+    )
+    exists = (asked >= 0) & (asked < n_features)
+    _require(columns, "feature", inner, exists, f"the model has {n_features} features")
+    number = kind[inner] == THRESHOLD
+    fits = is_category[asked].astype(bool) != number
+    _require(columns, "feature", inner, fits, "the kind of split does not fit this column")
+    expected = np.where(kind[inner] == MULTIWAY, n_categories[asked], 2)
+    rule = "a multiway split has one branch per category, any other has two"
+    _require(columns, "n_branches", inner, branches == expected, rule)
+    known = (missing >= 0) & (missing < branches)
+    _require(columns, "missing_branch", inner, known, "there is no such branch")
+    comparable = ~np.isnan(threshold[inner[number]])
+    _require(columns, "threshold", inner[number], comparable, "nothing compares with it")
+
+
+def _check_sets(columns: Mapping[str, Array], n_categories: Array) -> None:
+    kind, start, words = (columns[k] for k in ("kind", "set_start", "set_words"))
+    subset = np.flatnonzero(kind == SUBSET)
+    size = n_categories[columns["feature"][subset]].astype(np.int64)
+    expected = np.zeros(len(kind) + 1, np.int64)
+    expected[subset + 1] = -(-size // WORD_BITS)
+    expected = np.cumsum(expected)
+    rule = "a set starts where the last one ended and has one word per 64 categories"
+    _require(columns, "set_start", np.arange(len(start)), start == expected, rule)
+    if len(words) != expected[-1]:
+        raise ModelFileError(f"set_words has {len(words)} words, not {expected[-1]}.")
+    cut = subset[size % WORD_BITS > 0]  # their last word is not full
+    used = (size % WORD_BITS)[size % WORD_BITS > 0].astype(np.uint64)
+    beyond = words[start[cut + 1] - 1] >> used
+    _require(columns, "kind", cut, beyond == 0, "its set holds categories that do not exist")
+
+
+def _check_statistics(columns: Mapping[str, Array]) -> None:
+    nodes = np.arange(len(columns["kind"]))
+    counted = columns["n_samples"] >= 0
+    _require(columns, "n_samples", nodes, counted, "there cannot be fewer rows than none")
+    finite = np.isfinite(columns["weight"])
+    _require(columns, "weight", nodes, finite, "a sum of weights is finite")
+    sound = np.asarray(np.isfinite(columns["value"]).all(axis=1))
+    _require(columns, "value", nodes, sound, "a prediction is finite")

@@ -1,0 +1,1 @@
+"""What kernels run on: compilation and its cache, threads, atomics, random numbers."""

@@ -1,0 +1,159 @@
+"""What Numba has no words for: atomics, the barrier, prefetch, calls by address.
+
+The barrier lets the threads of a team meet inside compiled code. A waiting thread
+spins for a moment, then yields its core, then sleeps, so that nothing deadlocks and no
+core burns when there are more threads than cores.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from hornbeam.runtime.kernel import part
+
+# Layout of the int64 array a team shares. The counters that many threads write lie a
+# cache line (8 words) apart.
+ARRIVED = 0
+GENERATION = 8
+STOP = 16
+NEXT_TASK = 24
+NODE_COUNT = 32
+CONTROL = 40
+SHARED_WORDS = 64
+
+_SPINS = 2000
+_YIELDS = 200
+_NAP_MICROSECONDS = 50
+
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+
+
+def _register_waiting_calls() -> None:
+    """Give the system's yield and sleep calls names that compiled code can link to."""
+    if sys.platform == "win32":
+        system = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
+        give_way, nap = system.SwitchToThread, system.Sleep
+    else:
+        system = ctypes.CDLL(None)
+        give_way, nap = system.sched_yield, system.usleep
+    for name, function in (("hornbeam_yield", give_way), ("hornbeam_nap", nap)):
+        binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+_register_waiting_calls()
+_give_way = types.ExternalFunction("hornbeam_yield", types.int32())
+_nap = types.ExternalFunction("hornbeam_nap", types.int32(types.uint32))
+_NAP = 1 if sys.platform == "win32" else _NAP_MICROSECONDS  # Windows counts milliseconds
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Address of a cell of an array, or of what a bare pointer points to."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, array).data
+    return builder.gep(array, [index])
+
+
+@intrinsic
+def atomic_add(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """Add to an int64 cell and return what was there before."""
+    signature = types.int64(array, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return signature, generate
+
+
+@intrinsic
+def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
+    """Read an int64 cell that other threads write."""
+    signature = types.int64(array, types.int64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        return builder.load_atomic(pointer, "seq_cst", 8)
+
+    return signature, generate
+
+
+@intrinsic
+def atomic_store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """Write an int64 cell that other threads read."""
+    signature = types.void(array, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        builder.store_atomic(args[2], pointer, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def spin_hint(typing_context: Any) -> Any:
+    """Tell the processor that this is a waiting loop, where it has a word for that."""
+    signature = types.void()
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if _IS_X86:
+            kind = ir.FunctionType(ir.VoidType(), [])
+            pause = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause")
+            builder.call(pause, [])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
+    """Call a compiled kernel by its address: ``float64 kernel(*arguments)``.
+
+    This is how a criterion chosen at run time (also a user's own) is called by code that
+    was compiled without knowing it, and stays in the disk cache.
+    """
+    kernel_signature = types.float64(*arguments.types)
+    signature = types.float64(types.int64, arguments)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(kernel_signature.return_type, kernel_signature.args)
+        target = builder.inttoptr(args[0], kind.as_pointer())
+        values = cgutils.unpack_tuple(builder, args[1])
+        status, result = convention.call_function(
+            builder, target, kernel_signature.return_type, kernel_signature.args, values
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    return signature, generate
+
+
+@part
+def barrier(shared, size):  # type: ignore[no-untyped-def]
+    """Wait until all ``size`` threads of the team are here, or somebody says stop."""
+    if size == 1:
+        return
+    generation = atomic_load(shared, GENERATION)
+    if atomic_add(shared, ARRIVED, 1) == size - 1:
+        atomic_store(shared, ARRIVED, 0)
+        atomic_store(shared, GENERATION, generation + 1)
+        return
+    waited = 0
+    while atomic_load(shared, GENERATION) == generation and atomic_load(shared, STOP) == 0:
+        waited += 1
+        if waited < _SPINS:
+            spin_hint()
+        elif waited < _SPINS + _YIELDS:
+            _give_way()
+        else:
+            _nap(_NAP)

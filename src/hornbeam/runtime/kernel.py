@@ -1,0 +1,254 @@
+"""The one door to Numba: the ``@kernel`` decorator and its cache on disk.
+
+Compiled code is kept in a directory of the user's own, named by a hash of all kernel
+sources, so that a stale cache cannot happen and a read-only install works. Each file
+carries a checksum: a damaged, foreign or unwritable cache costs time, never correctness.
+
+``HORNBEAM_CACHE_DIR`` chooses another directory, ``HORNBEAM_QUIET=1`` silences the
+notice of the first compilation, ``HORNBEAM_BOUNDSCHECK=1`` compiles every kernel with
+bounds checks (slow; for tests).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import pickle
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import compiler
+from numba.core.caching import NullCache
+
+logger = logging.getLogger("hornbeam")
+
+BOUNDS_CHECK = os.environ.get("HORNBEAM_BOUNDSCHECK", "") not in ("", "0")
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_CHECKSUM_BYTES = 32
+_UNUSED_DAYS = 90
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile a plain function on arrays with Numba, once per machine.
+
+    The compiled function releases the GIL, divides like NumPy (no ZeroDivisionError)
+    and never raises: arguments are checked in Python before.
+    """
+    return specialise(function, variant="")
+
+
+def part(function: Function) -> Function:
+    """Compile a function that only kernels call, without the wrapper that Python needs.
+
+    It is not stored: the kernels that it is part of are.
+    """
+    return _compile(function, None, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def specialise(function: Function, variant: str | None) -> Function:
+    """Compile a function made by a factory; ``variant`` tells its closures apart.
+
+    With ``variant=None`` what the function depends on is unknown, so it is not stored.
+    """
+    return _compile(function, variant)
+
+
+def _compile(function: Function, variant: str | None, **options: Any) -> Function:
+    dispatcher = numba.njit(nogil=True, error_model="numpy", boundscheck=BOUNDS_CHECK, **options)(
+        function
+    )
+    dispatcher._cache = KernelCache(function, variant)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def address_of(dispatcher: Any, signature: Any) -> int:
+    """Address of a kernel's machine code, for `runtime.atomics.call_address`."""
+    dispatcher.compile(signature)
+    result = dispatcher.overloads[signature.args]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+class KernelCache(NullCache):  # type: ignore[misc]
+    """Numba's cache protocol on checksummed files; every failure is a miss."""
+
+    def __init__(self, function: Callable[..., Any], variant: str | None) -> None:
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self._identity = f"{function.__module__}.{function.__qualname__}|{variant}"
+        self._started: dict[Any, float] = {}
+        self._stored = variant is not None
+
+    @property
+    def cache_path(self) -> str | None:
+        """Directory of the compiled code."""
+        directory = cache_directory()
+        return None if directory is None else str(directory)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code for a signature, or None when it must be compiled."""
+        target_context.refresh()
+        payload = self._read(self._path(sig, target_context.codegen()))
+        if payload is not None:
+            try:
+                return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+            except Exception as error:
+                logger.info("the cached code of %s is unusable (%s)", self._name, error)
+        _notice.announce(self._name)
+        self._started[sig] = time.perf_counter()
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep freshly compiled code; an unwritable directory is not an error."""
+        seconds = time.perf_counter() - self._started.pop(sig, time.perf_counter())
+        _compile_times[self._name] = _compile_times.get(self._name, 0.0) + seconds
+        path = self._path(sig, data.codegen)
+        if path is None:
+            return
+        try:
+            payload = pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL)
+            _write_atomically(path, hashlib.sha256(payload).digest() + payload)
+        except Exception as error:
+            logger.info("the compiled code of %s could not be stored (%s)", self._name, error)
+
+    def _path(self, sig: Any, codegen: Any) -> Path | None:
+        directory = cache_directory()
+        if directory is None or not self._stored:
+            return None
+        key = repr((self._identity, str(sig), codegen.magic_tuple()))
+        return directory / f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.bin"
+
+    def _read(self, path: Path | None) -> bytes | None:
+        if path is None:
+            return None
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        payload = content[_CHECKSUM_BYTES:]
+        if hashlib.sha256(payload).digest() != content[:_CHECKSUM_BYTES]:
+            logger.info("the cached code of %s is damaged and will be compiled again", self._name)
+            return None
+        return payload
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+# --- where compiled code lives ----------------------------------------------------
+
+
+def _user_cache_root() -> Path:
+    if chosen := os.environ.get("HORNBEAM_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "hornbeam"
+
+
+@cache
+def source_hash() -> str:
+    """Hash of everything compiled code depends on, besides the processor."""
+    state = hashlib.sha256(repr((numba.__version__, sys.version_info[:3], BOUNDS_CHECK)).encode())
+    for folder in ("runtime", "kernels", "."):
+        for path in sorted((_PACKAGE / folder).glob("*.py")):
+            state.update(path.name.encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+@cache
+def cache_directory() -> Path | None:
+    """Directory of this version's compiled code; None when there is no safe one.
+
+    Loading compiled code runs it, so a directory that other users can write to, or that
+    belongs to somebody else, is not used.
+    """
+    try:
+        root = _user_cache_root()
+        directory = root / source_hash()
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+        if hasattr(os, "getuid"):
+            status = directory.stat()
+            if status.st_uid != os.getuid() or status.st_mode & 0o022:
+                raise PermissionError(f"{directory} is writable by other users")
+        _remove_unused(root, directory)
+    except (OSError, RuntimeError) as error:
+        logger.warning(
+            "hornbeam cannot keep compiled code (%s), so every process compiles anew; "
+            "set HORNBEAM_CACHE_DIR to a directory of your own",
+            error,
+        )
+        return None
+    return directory
+
+
+def _remove_unused(root: Path, current: Path) -> None:
+    """Drop the code of versions that nobody has used for a season."""
+    os.utime(current)
+    for directory in root.iterdir():
+        if directory == current or len(directory.name) != len(current.name):
+            continue
+        if time.time() - directory.stat().st_mtime > _UNUSED_DAYS * 86400:
+            for file in directory.glob("*.bin"):
+                file.unlink(missing_ok=True)
+            if not any(directory.iterdir()):
+                directory.rmdir()
+
+
+# --- telling the user ---------------------------------------------------------------
+
+_compile_times: dict[str, float] = {}
+
+
+def compile_times() -> dict[str, float]:
+    """Seconds spent compiling each kernel in this process, callees included."""
+    return dict(_compile_times)
+
+
+class _Notice:
+    """One line on stderr while kernels compile, so that the wait has a reason."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def announce(self, name: str) -> None:
+        """Say that a kernel is being compiled (the first time in words)."""
+        logger.debug("compiling %s", name)
+        if os.environ.get("HORNBEAM_QUIET", "") not in ("", "0"):
+            return
+        with self._lock:
+            self._count += 1
+            if self._count == 1:
+                print(
+                    "hornbeam: compiling for this machine; it takes some seconds and happens "
+                    "once (`hornbeam warmup` does it ahead of time)",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+
+_notice = _Notice()

@@ -1,0 +1,149 @@
+"""Threads: Python threads that meet inside compiled code, no OpenMP.
+
+`run_team` runs one kernel on several threads at once (they share an int64 array and meet
+at `runtime.atomics.barrier`); `run_parallel` spreads independent Python calls.
+The calling thread only waits, so that Ctrl-C reaches it: it then raises the stop flag,
+which kernels look at, and waits until all have left.
+Workers are kept for the next call. After a fork the child starts with none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import joblib
+import numpy as np
+
+from hornbeam.dtypes import Array
+from hornbeam.runtime.atomics import SHARED_WORDS, STOP
+
+# A second thread pays when it saves more than waking it costs (some 30 us each).
+_SECONDS_PER_THREAD = 500e-6
+# Work below this runs in the calling thread itself; Ctrl-C then waits that long at most.
+_INLINE_SECONDS = 0.05
+
+
+def thread_count(n_jobs: int | None, seconds: float) -> int:
+    """How many threads to use for work that one thread does in about ``seconds``.
+
+    ``n_jobs=None`` means as many as pay, a positive number that many, a negative one
+    scikit-learn's ``cores + 1 + n_jobs``.
+    """
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    cores = int(joblib.cpu_count())  # knows about affinity and cgroup limits
+    if n_jobs is None:
+        return max(1, min(cores, int(seconds / _SECONDS_PER_THREAD)))
+    return max(1, cores + 1 + n_jobs)
+
+
+class _Worker:
+    """A thread that waits for calls."""
+
+    def __init__(self) -> None:
+        self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        threading.Thread(target=self._serve, name="hornbeam", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self.calls.get()()
+
+
+class _Pool:
+    """Idle workers. Several Python threads may borrow at once; each gets its own."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all workers: in a forked child their threads do not exist."""
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+
+    def borrow(self, count: int) -> list[_Worker]:
+        with self._lock:
+            workers = [self._idle.pop() for _ in range(min(count, len(self._idle)))]
+        return workers + [_Worker() for _ in range(count - len(workers))]
+
+    def give_back(self, workers: list[_Worker]) -> None:
+        with self._lock:
+            self._idle.extend(workers)
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.reset)
+
+
+def new_shared() -> Array:
+    """The zeroed array through which the threads of one team talk."""
+    return np.zeros(SHARED_WORDS, np.int64)
+
+
+def _run_threads(function: Callable[[int], object], size: int, shared: Array) -> None:
+    """Call ``function(rank)`` on ``size`` workers and wait; errors and Ctrl-C come through."""
+    outcomes: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def call(rank: int) -> None:
+        try:
+            function(rank)
+        except BaseException as error:
+            shared[STOP] = 1
+            outcomes.put(error)
+        else:
+            outcomes.put(None)
+
+    workers = _pool.borrow(size)
+    for rank, worker in enumerate(workers):
+        worker.calls.put(lambda rank=rank: call(rank))
+    failure: BaseException | None = None
+    waiting = size
+    while waiting:
+        try:
+            outcome = outcomes.get()
+        except BaseException as interrupt:
+            shared[STOP] = 1
+            failure = interrupt
+        else:
+            waiting -= 1
+            failure = failure or outcome
+    _pool.give_back(workers)
+    if failure is not None:
+        raise failure
+
+
+def run_team(function: Callable[[int], object], size: int, shared: Array, seconds: float) -> None:
+    """Call ``function(rank)`` on ``size`` threads at once; they share the array ``shared``.
+
+    ``seconds`` is the expected duration: short work on one thread runs in the caller.
+    """
+    if size == 1 and seconds < _INLINE_SECONDS:
+        function(0)
+    else:
+        _run_threads(function, size, shared)
+
+
+def run_parallel(
+    function: Callable[[int], object], n_tasks: int, n_jobs: int | None, cost_seconds: float
+) -> None:
+    """Call ``function(i)`` for every i below ``n_tasks``, from as many threads as pay.
+
+    ``cost_seconds`` is about what all calls together take on one thread.
+    """
+    size = min(n_tasks, thread_count(n_jobs, cost_seconds))
+    if size <= 1:
+        for task in range(n_tasks):
+            function(task)
+        return
+    shared = new_shared()
+    tasks = itertools.count()  # next() on it is atomic
+
+    def work(rank: int) -> None:
+        while (task := next(tasks)) < n_tasks and not shared[STOP]:
+            function(task)
+
+    _run_threads(work, size, shared)

@@ -1,0 +1,26 @@
+"""What all tests share: the shared data sets, and how hypothesis runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+# No deadline: the first example pays for a compilation. In CI the examples are always
+# the same ones, so that a red run can be repeated.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of the shared data sets; the test is skipped where there is none."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the shared data sets (../shared/data) are not on this machine")
+    return SHARED_DATA
