@@ -42,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "patients.hornbeam"
         tree.save(path)
-        print("the saved model is the same:", hb.load(path).tree_.digest() == tree.tree_.digest())
+        print("the saved model is the same:", hb.load(path).digest() == tree.digest())
 
 
 if __name__ == "__main__":

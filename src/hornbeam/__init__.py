@@ -1,2 +1,52 @@
-"""hornbeam: one engine for every tree method."""
+"""hornbeam: one engine for every tree method.
+
+Trees today; forests, boosting and their combinations are to come. Public names are
+imported when they are first used, so that ``import hornbeam`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "DecisionTreeClassifier": "hornbeam.tree.estimators",
+    "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "ModelFileError": "hornbeam.errors",
+    "export_rules": "hornbeam.output",
+    "export_text": "hornbeam.output",
+    "load": "hornbeam.output",
+    "plot_tree": "hornbeam.output",
+    "tree_svg": "hornbeam.output",
+}
+_MODULES = ("criteria", "information")
+
+__all__ = ["__version__", *sorted(_PUBLIC), *_MODULES]
+
+if TYPE_CHECKING:
+    from hornbeam import criteria as criteria
+    from hornbeam import information as information
+    from hornbeam.errors import ModelFileError as ModelFileError
+    from hornbeam.output import export_rules as export_rules
+    from hornbeam.output import export_text as export_text
+    from hornbeam.output import load as load
+    from hornbeam.output import plot_tree as plot_tree
+    from hornbeam.output import tree_svg as tree_svg
+    from hornbeam.tree.estimators import DecisionTreeClassifier as DecisionTreeClassifier
+    from hornbeam.tree.estimators import DecisionTreeRegressor as DecisionTreeRegressor
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"hornbeam.{name}")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'hornbeam' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,6 +33,7 @@ from typing import Any, Literal
 
 import numba
 
+from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
     SCAN_SIGNATURE,
@@ -94,7 +95,7 @@ def squared_error(weight, total, squares):  # type: ignore[no-untyped-def]
 def poisson_deviance(weight, total, logs):  # type: ignore[no-untyped-def]
     """Half the mean Poisson deviance around the mean; ``logs`` is the sum of w*y*log(y)."""
     mean = total / weight
-    if mean <= 2.220446049250313e-16:
+    if mean <= EPSILON:
         return math.inf  # a node without events has no finite log mean
     return logs / weight - mean * math.log(mean)
 
@@ -125,7 +126,7 @@ def _poisson_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     score = 0.0
     for output in range(n_outputs):
         left_mean, right_mean = left[1 + output] / left[0], right[1 + output] / right[0]
-        if left_mean <= 2.220446049250313e-16 or right_mean <= 2.220446049250313e-16:
+        if left_mean <= EPSILON or right_mean <= EPSILON:
             return -math.inf
         score += left[1 + output] * math.log(left_mean)
         score += right[1 + output] * math.log(right_mean)

@@ -32,6 +32,7 @@ LABEL: Final = np.int32
 # Weights, sums, impurities and node values. float64 adds integer weights exactly up
 # to 2**53, so class counts do not depend on the order of addition.
 STAT: Final = np.float64
+EPSILON: Final = 2.0**-52  # an impurity or gain this small is none
 
 # --- the stored tree ---------------------------------------------------------------
 NODE: Final = np.int32

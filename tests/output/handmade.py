@@ -137,7 +137,7 @@ class StandIn(BaseEstimator):
         elif isinstance(classes, list):
             self.classes_ = classes
             self.n_outputs_ = len(classes)
-            self.n_classes_ = [len(names) for names in classes]
+            self.n_classes_ = np.array([len(names) for names in classes])
         else:
             self.classes_ = np.asarray(classes)
             self.n_outputs_ = 1

@@ -120,6 +120,13 @@ def test_classes_of_every_kind_come_back(classes: np.ndarray) -> None:
     assert loaded.classes_.tolist() == classes.tolist()
 
 
+def test_a_parameter_that_came_later_has_its_default() -> None:
+    data = model_bytes(weather())
+    model = {**header_of(data)["model"], "params": {"seed": 5}}
+    loaded = load_model_bytes(forged(data, model=model))
+    assert (loaded.criterion, loaded.seed) == ("gini", 5)
+
+
 def test_many_trees_in_one_file() -> None:
     schema, trees = weather().schema_, [weather().tree_, weather().tree_, weather().tree_]
     arrays = pack_trees(trees)
@@ -322,8 +329,8 @@ def test_hostile_headers(changes: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("params", {"criterion": "gini"}, "not those of StandIn"),
-        ("params", {"criterion": 1, "class_weight": 2, "other": 3}, "'other', 'seed'"),
+        ("params", {"criterion": 1, "class_weight": 2, "other": 3}, "does not know .'other'"),
+        ("params", {"$dict": [[1, 2]]}, "does not know .'1'"),
         ("params", [], "'params' is a list, not dict"),
         ("schema", {"columns": []}, "contradicts itself"),
         ("schema", {"$float": "nan"}, "is a float, not dict"),

@@ -22,6 +22,9 @@ class Base(SavableTree, BaseEstimator):
     def __init__(self, depth: Any = None) -> None:
         self.depth = depth
 
+    def fit(self, X: Any, y: Any) -> Base:
+        raise NotImplementedError
+
     def like(self, other: Any) -> Any:
         for name in ("tree_", "schema_", "classes_", "n_classes_", "n_outputs_"):
             if hasattr(other, name):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +16,6 @@ from output.test_modelfile import array_changes, forged, header_of, replaced_int
 
 import hornbeam as hb
 from hornbeam.output.modelfile import load_model_bytes, model_bytes
-from hornbeam.output.svg import tree_svg
 
 random = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -32,37 +33,36 @@ LEVEL = (
 LABEL = np.where(LEVEL > 60, "high", np.where(LEVEL > 40, "middle", "low"))
 
 
-def models() -> dict[str, Any]:
-    two = np.column_stack([LABEL, np.where(FRAME["member"], "m", "n")])
-    return {
-        "classifier": hb.DecisionTreeClassifier(max_leaf_nodes=9, random_state=0).fit(FRAME, LABEL),
-        "regressor": hb.DecisionTreeRegressor(max_depth=4, random_state=0).fit(FRAME, LEVEL),
-        "two classes": hb.DecisionTreeClassifier(max_depth=3).fit(FRAME, two),
-        "two numbers": hb.DecisionTreeRegressor(max_depth=3).fit(
-            FRAME, np.column_stack([LEVEL, -LEVEL])
-        ),
-        "other": hb.DecisionTreeClassifier(max_depth=3, unseen="other").fit(FRAME, LABEL == "low"),
-        "weights": hb.DecisionTreeClassifier(
-            max_depth=2, class_weight={"low": 2, "middle": 1, "high": 0.5}
-        ).fit(FRAME, LABEL, sample_weight=np.linspace(0.1, 1, 120)),
-        "numbers": hb.DecisionTreeClassifier(max_depth=2).fit(
-            np.arange(20.0).reshape(10, 2), [3, 5] * 5
-        ),
-        "leaf": hb.DecisionTreeRegressor().fit([[1.0], [2.0]], [3.0, 3.0]),
-    }
+TWO = np.column_stack([LABEL, np.where(FRAME["member"], "m", "n")])
+GRID = np.arange(20.0).reshape(10, 2)
+Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
+MAKERS: dict[str, Callable[[], Any]] = {
+    "classifier": lambda: Classifier(max_leaf_nodes=9, random_state=0).fit(FRAME, LABEL),
+    "regressor": lambda: Regressor(max_depth=4, random_state=0).fit(FRAME, LEVEL),
+    "two classes": lambda: Classifier(max_depth=3).fit(FRAME, TWO),
+    "two numbers": lambda: Regressor(max_depth=3).fit(FRAME, np.column_stack([LEVEL, -LEVEL])),
+    "other": lambda: Classifier(max_depth=3, unseen="other").fit(FRAME, LABEL == "low"),
+    "weights": lambda: Classifier(
+        max_depth=2, class_weight={"low": 2, "middle": 1, "high": 0.5}
+    ).fit(FRAME, LABEL, sample_weight=np.linspace(0.1, 1, 120)),
+    "numbers": lambda: Classifier(max_depth=2).fit(GRID, [3, 5] * 5),
+    "leaf": lambda: Regressor().fit([[1.0], [2.0]], [3.0, 3.0]),
+}
 
 
-MODELS = models()
+@functools.cache
+def trained(name: str) -> Any:
+    return MAKERS[name]()
 
 
 def table(name: str) -> Any:
-    return {"numbers": np.arange(20.0).reshape(10, 2), "leaf": [[1.0]]}.get(name, FRAME)
+    return {"numbers": GRID, "leaf": [[1.0]]}.get(name, FRAME)
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MAKERS)
 def test_save_and_load(name: str, tmp_path: Path) -> None:
-    model, X = MODELS[name], table(name)
+    model, X = trained(name), table(name)
     model.save(tmp_path / "model")
     loaded = hb.load(tmp_path / "model")
     assert type(loaded) is type(model)
@@ -120,20 +120,20 @@ def test_every_integer_replaced_by_someone_who_knows_the_checksum() -> None:
         np.testing.assert_array_equal(loaded.predict_proba(FRAME), expected)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MAKERS)
 def test_text_rules_and_pictures(name: str) -> None:
-    model = MODELS[name]
+    model = trained(name)
     rules = hb.export_rules(model)
     assert len(rules) == model.tree_.n_leaves
     assert sum(rule.n_samples for rule in rules) == model.tree_.n_samples[0]
     text = hb.export_text(model, max_depth=20)
     assert text.count("class: ") + text.count("value: ") == len(rules)
-    ElementTree.fromstring(tree_svg(model))
+    ElementTree.fromstring(hb.tree_svg(model))
 
 
 def test_plot(tmp_path: Path) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    assert hb.plot_tree(MODELS["classifier"], path=tmp_path / "tree.pdf")
+    assert hb.plot_tree(trained("classifier"), path=tmp_path / "tree.pdf")
     pyplot.close("all")
 
 

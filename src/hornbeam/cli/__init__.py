@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UserError, MissingDependencyError, OSError, ValueError, TypeError) as error:
         if options.traceback:
             traceback.print_exc()
-        print(f"hornbeam: {error}", file=sys.stderr)
+        print(f"hornbeam: {str(error).strip()}", file=sys.stderr)
         return USER_ERROR
     return 0
 

@@ -15,4 +15,4 @@ def run(options: argparse.Namespace) -> None:
     table, target = demo_table()
     screen.say(f"Breast cancer data: {table.num_rows} tumours, {target!r} is to be predicted")
     model = train_and_report(table, target, "the demo data", options, screen)
-    screen.say(f"digest of the model: {model.tree_.digest()}")
+    screen.say(f"digest of the model: {model.digest()}")

@@ -66,7 +66,7 @@ def contents(model: Any, path: Path) -> list[list[str]]:
         ["depth", str(model.get_depth())],
         ["outputs", str(model.n_outputs_)],
         ["unseen categories", str(model.schema_.unseen)],
-        ["digest", model.tree_.digest()],
+        ["digest", model.digest()],
     ]
     if hasattr(model, "classes_"):
         rows.insert(1, ["classes", _some(list(model.classes_))])

@@ -8,6 +8,7 @@ import inspect
 from typing import Any
 
 import hornbeam
+from hornbeam.params import parameter_of
 
 _OWN_OPTION = {"random_state"}  # --seed sets it
 
@@ -20,16 +21,16 @@ def estimator_class(task: str) -> Any:
 
 
 def add_parameter_options(parser: argparse.ArgumentParser) -> None:
-    """Add one option per parameter of the two trees, with its default in the help."""
+    """Add one option per parameter of the two trees, described by its declaration."""
     group = parser.add_argument_group("parameters of the tree", "as in Python")
-    for name, defaults in _parameters().items():
+    for name, descriptions in _descriptions().items():
         group.add_argument(
             "--" + name.replace("_", "-"),
             dest=f"parameter_{name}",
             type=parse_value,
             default=argparse.SUPPRESS,
             metavar="VALUE",
-            help=f"default: {' or '.join(map(str, defaults))}",
+            help=" For regression: ".join(descriptions).replace("%", "%%"),
         )
 
 
@@ -47,7 +48,7 @@ def chosen_parameters(options: argparse.Namespace, estimator: Any) -> dict[str, 
             option = "--" + name.replace("_", "-")
             raise ValueError(f"{option} is not a parameter of {estimator.__name__}.")
     names = chosen.get("categorical_features")
-    if isinstance(names, str) and names not in ("from_dtype", "auto"):
+    if isinstance(names, str) and names != "from_dtype":
         chosen["categorical_features"] = [name.strip() for name in names.split(",")]
     return {**chosen, "random_state": options.seed}
 
@@ -70,12 +71,15 @@ def parse_value(text: str) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _parameters() -> dict[str, list[Any]]:
-    """Each parameter of the two trees with its default or defaults."""
-    found: dict[str, list[Any]] = {}
+def _descriptions() -> dict[str, list[str]]:
+    """What each parameter does; twice where the two trees differ."""
+    found: dict[str, list[str]] = {}
     for task in ("classification", "regression"):
-        for name, parameter in inspect.signature(estimator_class(task)).parameters.items():
-            defaults = found.setdefault(name, [])
-            if parameter.default not in defaults:
-                defaults.append(parameter.default)
-    return {name: defaults for name, defaults in found.items() if name not in _OWN_OPTION}
+        tree = estimator_class(task)
+        for name, parameter in inspect.signature(tree).parameters.items():
+            declared = parameter_of(tree, name)
+            text = f"{declared.doc} ({declared.kind}; default: {parameter.default})"
+            descriptions = found.setdefault(name, [])
+            if name not in _OWN_OPTION and text not in descriptions:
+                descriptions.append(text)
+    return {name: texts for name, texts in found.items() if texts}

@@ -37,14 +37,15 @@ def run(options: argparse.Namespace) -> None:
 
 def _jobs() -> Iterator[tuple[Any, Any, Any]]:
     """Estimators and small data that together reach the kernels a user's fit would."""
+    trees: list[tuple[Any, tuple[str, ...]]] = [
+        (hornbeam.DecisionTreeClassifier, _CLASS_CRITERIA),
+        (hornbeam.DecisionTreeRegressor, _VALUE_CRITERIA),
+    ]
     for X, (finder, splitter) in itertools.product(_matrices(), _finders()):
         y = np.arange(len(X)) % 3
-        for criterion in _CLASS_CRITERIA:
-            estimator = hornbeam.DecisionTreeClassifier
-            yield estimator(criterion=criterion, finder=finder, splitter=splitter), X, y
-        for criterion in _VALUE_CRITERIA:
-            estimator = hornbeam.DecisionTreeRegressor
-            yield estimator(criterion=criterion, finder=finder, splitter=splitter), X, y + 0.5
+        for tree, criteria in trees:
+            for criterion in criteria:
+                yield tree(criterion=criterion, finder=finder, splitter=splitter), X, y
 
 
 def _matrices() -> list[Any]:

@@ -20,7 +20,7 @@ import math
 
 from numba import int64, uint64
 
-from hornbeam.dtypes import MISSING_BIN, MISSING_RANK, WORD_BITS
+from hornbeam.dtypes import EPSILON, MISSING_BIN, MISSING_RANK, WORD_BITS
 from hornbeam.kernels.split import ask_about_node
 from hornbeam.kernels.state import (
     ABSENT,
@@ -99,8 +99,6 @@ from hornbeam.runtime.atomics import (
 )
 from hornbeam.runtime.kernel import kernel, part
 from hornbeam.runtime.random import derive, draw_below
-
-EPSILON = 2.220446049250313e-16
 
 # --- the frontier -------------------------------------------------------------------
 

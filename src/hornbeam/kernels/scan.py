@@ -17,6 +17,7 @@ from typing import Any
 
 from numba import float64, int32, int64, uint64
 
+from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.state import (
     ANSWER_KEY,
@@ -195,13 +196,20 @@ def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> 
     """Moments of a node's rows, and the mean of its outputs' impurities."""
 
     def sum_moments(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
-        n_stats = ask[ASK_N_STATS]
+        n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
+        first, last = ask[ASK_FIRST], ask[ASK_LAST]
         for s in range(n_stats):
             total[s] = 0.0
-        for j in range(ask[ASK_FIRST], ask[ASK_LAST]):
+        pure = True
+        for j in range(first, last):
             for s in range(n_stats):
                 total[s] += stats[j * n_stats + s]
+            for s in range(1, 1 + n_outputs):  # w_j y_j / w_j against the first row's
+                here = stats[j * n_stats + s] * stats[first * n_stats]
+                there = stats[first * n_stats + s] * stats[j * n_stats]
+                pure = pure and abs(here - there) <= 4.0 * EPSILON * abs(there)
         real[ANSWER_WEIGHT] = total[0]
-        return impurity(total, ask[ASK_N_OUTPUTS])
+        # sums of equal values carry rounding errors that look like an impurity
+        return 0.0 if pure else impurity(total, n_outputs)
 
     return specialise(sum_moments, variant)

@@ -85,19 +85,18 @@ def new_estimator(cls: type[Any], params: Any) -> Any:
     cls : type
         Class of the estimator.
     params : object
-        What the header has as its parameters: must be a dict of all of them.
+        What the header has as its parameters. One that is not there was added to the
+        class later and has its default; one that the class does not know is an error.
 
     Returns
     -------
     estimator
         Not fitted.
     """
-    known = set(cls._get_param_names())
-    if not isinstance(params, dict) or set(params) != known:
-        found = set(params) if isinstance(params, dict) else set()
-        odd = sorted(map(str, found ^ known))[:5]
+    unknown = set(params) - set(cls._get_param_names()) if isinstance(params, dict) else {"none"}
+    if unknown:
         raise ModelFileError(
-            f"The parameters in the file are not those of {cls.__name__} (see {odd}). The file "
-            f"may come from another version of hornbeam. {UPGRADE}"
+            f"The file has parameters that {cls.__name__} does not know "
+            f"({sorted(map(str, unknown))[0][:60]!r}). {UPGRADE}"
         )
     return cls(**params)

@@ -99,5 +99,5 @@ def _set_outputs(estimator: Any, header: dict[str, Any]) -> int:
     sizes = [len(names) for names in classes]
     single = n_outputs == 1
     estimator.classes_ = classes[0] if single else classes
-    estimator.n_classes_ = sizes[0] if single else sizes
+    estimator.n_classes_ = sizes[0] if single else np.array(sizes)
     return sum(sizes)

@@ -1,0 +1,193 @@
+"""Every parameter of an estimator, declared once.
+
+A declaration holds what is allowed and one sentence of documentation. From it come the
+validation, the parameter section of the docstrings and the options of the command line.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from sklearn.utils._param_validation import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from hornbeam.criteria import ABSOLUTE_ERROR, CLASSIFICATION_CRITERIA, REGRESSION_CRITERIA
+from hornbeam.dtypes import MAX_BINS
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter may be, and what it does."""
+
+    kind: str  # as in the docstring
+    doc: str
+    constraints: list[Any]
+
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+
+PARAMETERS: dict[str, Parameter] = {
+    "classification_criterion": Parameter(
+        "{'gini', 'entropy', 'log_loss', 'misclassification'} or function",
+        "How impure a node is. A function ``f(counts, weight)`` of the class weights and "
+        "their sum is compiled and used (see `hornbeam.criteria`).",
+        [StrOptions(set(CLASSIFICATION_CRITERIA)), callable],
+    ),
+    "regression_criterion": Parameter(
+        "{'squared_error', 'absolute_error', 'friedman_mse', 'poisson'} or function",
+        "How impure a node is. 'absolute_error' gives median leaves. A function "
+        "``f(weight, total, squares)`` of the sums of w, w*y and w*y*y is compiled and used.",
+        [StrOptions({*REGRESSION_CRITERIA, ABSOLUTE_ERROR}), callable],
+    ),
+    "splitter": Parameter(
+        "{'best', 'random'}",
+        "Take the best cut of each feature, or a random one.",
+        [StrOptions({"best", "random"})],
+    ),
+    "max_depth": Parameter(
+        "int or None", "Longest path from the root; None: no limit.", [_COUNT, None]
+    ),
+    "min_samples_split": Parameter(
+        "int or float",
+        "Rows a node needs to be split; a float is a share of all rows.",
+        [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        ],
+    ),
+    "min_samples_leaf": Parameter(
+        "int or float",
+        "Rows each child must keep; a float is a share of all rows.",
+        [_COUNT, Interval(RealNotInt, 0.0, 1.0, closed="neither")],
+    ),
+    "min_weight_fraction_leaf": Parameter(
+        "float",
+        "Share of the total weight each child must keep.",
+        [Interval(Real, 0.0, 0.5, closed="both")],
+    ),
+    "max_features": Parameter(
+        "int, float, {'sqrt', 'log2'} or None",
+        "Features drawn at each node; a float is a share, None means all. Features that are "
+        "constant in the node do not count.",
+        [
+            _COUNT,
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+    ),
+    "max_leaf_nodes": Parameter(
+        "int or None",
+        "Grow best-first up to this many leaves; None: no limit.",
+        [Interval(Integral, 2, None, closed="left"), None],
+    ),
+    "min_impurity_decrease": Parameter(
+        "float",
+        "Smallest relative gain (w_N / w_all) * decrease that is worth a split.",
+        [Interval(Real, 0.0, None, closed="left")],
+    ),
+    "ccp_alpha": Parameter(
+        "float",
+        "Prune the grown tree at this cost per leaf (minimal cost-complexity pruning).",
+        [Interval(Real, 0.0, None, closed="left")],
+    ),
+    "monotonic_cst": Parameter(
+        "array-like or dict or None",
+        "+1, 0 or -1 per feature (a dict names them): predictions must rise, may do as they "
+        "like, or must fall with it.",
+        ["array-like", dict, None],
+    ),
+    "class_weight": Parameter(
+        "dict, list of dict, 'balanced' or None",
+        "Weight of each class, multiplied with the sample weights.",
+        [dict, list, StrOptions({"balanced"}), None],
+    ),
+    "finder": Parameter(
+        "{'exact', 'histogram'}",
+        "Consider every cut, or only those between `max_bins` bins (faster, less memory).",
+        [StrOptions({"exact", "histogram"})],
+    ),
+    "max_bins": Parameter(
+        "int",
+        "Bins per feature when ``finder='histogram'``.",
+        [Interval(Integral, 2, MAX_BINS, closed="both")],
+    ),
+    "growth": Parameter(
+        "{'depth', 'level', 'leaf'} or None",
+        "Which node is split next: the deepest, the shallowest or the one with the largest "
+        "relative gain. None: 'leaf' if `max_leaf_nodes` is set, else 'depth'.",
+        [StrOptions({"depth", "level", "leaf"}), None],
+    ),
+    "categorical_features": Parameter(
+        "'from_dtype', array-like or None",
+        "Further columns to take as categories, by name, position or mask; strings, bools "
+        "and categoricals are categories anyway.",
+        [StrOptions({"from_dtype"}), "array-like", None],
+    ),
+    "category_split": Parameter(
+        "{'subset', 'one_vs_rest'}",
+        "Part the categories into the best two sets, or one against the others.",
+        [StrOptions({"subset", "one_vs_rest"})],
+    ),
+    "unseen": Parameter(
+        "{'missing', 'error', 'other'}",
+        "What a category means in predict that was not there in fit: a missing value, an "
+        "error, or one common category of its own.",
+        [StrOptions({"missing", "error", "other"})],
+    ),
+    "random_state": Parameter(
+        "int, RandomState instance or None",
+        "Seed of the features drawn and of random cuts.",
+        ["random_state"],
+    ),
+    "n_jobs": Parameter(
+        "int or None",
+        "Threads; None: as many as pay, -1: one per core. The model does not depend on it.",
+        [Interval(Integral, None, -1, closed="right"), _COUNT, None],
+    ),
+}
+
+
+def parameter_of(estimator: type, name: str) -> Parameter:
+    """The declaration behind a parameter of an estimator class."""
+    special = getattr(estimator, "_declared_as", {})
+    return PARAMETERS[special.get(name, name)]
+
+
+def constraints_of(estimator: type) -> dict[str, list[Any]]:
+    """What scikit-learn's validation needs to know about an estimator class."""
+    names = [name for name in inspect.signature(estimator).parameters]
+    return {name: parameter_of(estimator, name).constraints for name in names}
+
+
+def check_params(estimator: Any) -> None:
+    """Raise an error that names the parameter, its value and what it may be."""
+    validate_parameter_constraints(
+        estimator._parameter_constraints,
+        estimator.get_params(deep=False),
+        caller_name=type(estimator).__name__,
+    )
+
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+def declared(cls: Estimator) -> Estimator:
+    """Class decorator: fill in ``{parameters}`` in the docstring and set the constraints."""
+    lines = []
+    for name, parameter in inspect.signature(cls).parameters.items():
+        declaration = parameter_of(cls, name)
+        lines.append(f"{name} : {declaration.kind}, default={parameter.default!r}")
+        lines += textwrap.wrap(declaration.doc, 84, initial_indent="    ", subsequent_indent="    ")
+    if cls.__doc__:
+        cls.__doc__ = cls.__doc__.replace("{parameters}", "\n    ".join(lines))
+    cls._parameter_constraints = constraints_of(cls)  # type: ignore[attr-defined]
+    return cls

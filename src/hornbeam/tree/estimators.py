@@ -1,0 +1,610 @@
+"""CART: `DecisionTreeClassifier` and `DecisionTreeRegressor`.
+
+``fit`` is the whole story: learn the schema, code the columns, grow, prune.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hornbeam.criteria import resolve
+from hornbeam.data.coding import Codes, encode_bins, encode_ranks
+from hornbeam.data.schema import Schema
+from hornbeam.data.target import (
+    Classes,
+    check_length,
+    read_classes,
+    read_values,
+    read_weights,
+    weigh_classes,
+)
+from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.output.modelfile import register_estimator
+from hornbeam.output.savable import SavableTree
+from hornbeam.params import check_params, declared
+from hornbeam.tree.grower import GrowthRules, Target, grow_tree
+from hornbeam.tree.importance import gain_importance
+from hornbeam.tree.pruning import prune_by_cost, pruning_path
+from hornbeam.tree.scaling import Scaling
+from hornbeam.tree.storage import Tree
+from hornbeam.tree.traversal import decision_path, walker
+
+
+class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """What both trees share."""
+
+    criterion: str | Callable[..., float]
+    splitter: str
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: int | float | str | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    ccp_alpha: float
+    monotonic_cst: Any
+    finder: str
+    max_bins: int
+    growth: str | None
+    categorical_features: Any
+    category_split: str
+    unseen: str
+    random_state: Any
+    n_jobs: int | None
+
+    # --- fitting --------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, list, sparse matrix, or a pandas, polars or Arrow table. Strings,
+            bools and categoricals are categories; NaN, None and NA are missing.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Target; must not be missing.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        fitted = self._grow(X, y, sample_weight)
+        if self.ccp_alpha > 0.0:
+            fitted["tree_"] = prune_by_cost(fitted["tree_"], self.ccp_alpha)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+        """Grow the unpruned tree; returns all fitted attributes."""
+        check_params(self)
+        name = type(self).__name__
+        schema, matrix = Schema.learn(X, name, self.categorical_features, self.unseen)
+        n_rows = matrix.shape[0]
+        if n_rows > MAX_ROWS:
+            raise ValueError(f"X has {n_rows} rows; {name} takes up to {MAX_ROWS}.")
+        fitted: dict[str, Any] = {"schema_": schema, "n_features_in_": schema.n_features}
+        if schema.named:
+            fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
+        fitted["max_features_"] = self._resolve_max_features(schema.n_features)
+        weight = read_weights(sample_weight, n_rows)
+        fitted["tree_"] = self._grow_on(schema, matrix, y, weight, fitted)
+        return fitted
+
+    @abstractmethod
+    def _grow_on(
+        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
+    ) -> Tree:
+        """Read y, grow the tree, and note what was learnt about y in ``fitted``."""
+
+    def _grow_for(
+        self,
+        schema: Schema,
+        matrix: Any,
+        target: Target,
+        max_features: int,
+        min_decrease: float,
+        is_classifier: bool,
+    ) -> Tree:
+        rules = self._rules(schema, target.weight, max_features, min_decrease)
+        codes = self._encode(schema, matrix)
+        criterion = resolve(self.criterion, classification=is_classifier)
+        return grow_tree(codes, target, criterion, rules, self.n_jobs, _look_up(matrix))
+
+    def _encode(self, schema: Schema, matrix: Any) -> Codes:
+        kinds = (matrix, schema.is_category, schema.n_categories)
+        if self.finder == "histogram":
+            return encode_bins(*kinds, max_bins=self.max_bins, n_jobs=self.n_jobs)
+        return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=self.splitter == "random")
+
+    def _rules(
+        self, schema: Schema, weight: Array, max_features: int, min_decrease: float
+    ) -> GrowthRules:
+        """The parameters of growing as numbers."""
+        n_rows = len(weight)
+        if self.max_leaf_nodes is not None and self.growth in ("depth", "level"):
+            raise ValueError(
+                f"max_leaf_nodes={self.max_leaf_nodes} needs growth='leaf' (best-first), not "
+                f"growth={self.growth!r}: other orders would spend the leaves on one corner."
+            )
+        min_leaf = _count(self.min_samples_leaf, n_rows)
+        min_split = max(2, _count(self.min_samples_split, n_rows), 2 * min_leaf)
+        random = check_random_state(self.random_state)
+        return GrowthRules(
+            max_depth=None if self.max_depth is None else min(int(self.max_depth), 2**31 - 1),
+            min_samples_split=min_split,
+            min_samples_leaf=min_leaf,
+            min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum()),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            min_impurity_decrease=min_decrease,
+            max_features=max_features,
+            growth=self.growth or ("leaf" if self.max_leaf_nodes is not None else "depth"),
+            random_cuts=self.splitter == "random",
+            category_split=self.category_split,
+            monotone=_read_monotone(self.monotonic_cst, schema),
+            seed=int(random.randint(2**31 - 1)),
+        )
+
+    def _resolve_max_features(self, n_features: int) -> int:
+        if self.max_features is None:
+            return n_features
+        if self.max_features == "sqrt":
+            return max(1, int(math.sqrt(n_features)))
+        if self.max_features == "log2":
+            return max(1, int(math.log2(n_features)))
+        if isinstance(self.max_features, Integral):
+            return min(int(self.max_features), n_features)
+        return max(1, int(float(self.max_features) * n_features))
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    # --- using the tree ---------------------------------------------------------------
+
+    def _leaves(self, X: Any) -> Array:
+        tree = self.__dict__.get("tree_")
+        if tree is None:
+            check_is_fitted(self)
+        return walker(tree).leaves(self.schema_.read(X, type(self).__name__), self.n_jobs)
+
+    def apply(self, X: Any) -> Array:
+        """Return the number of the leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of int64
+        """
+        return self._leaves(X).astype(np.int64)
+
+    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Return which nodes each row passes.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node.
+        """
+        return decision_path(self.tree_, self._leaves(X))
+
+    def get_depth(self) -> int:
+        """Return how many questions lead to the deepest leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each feature in the relative gain of all splits."""
+        check_is_fitted(self)
+        return gain_importance(self.tree_, self.n_features_in_)
+
+    def digest(self) -> str:
+        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        names = (
+            [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
+            if (classes is not None)
+            else None
+        )
+        return hashlib.sha256(f"{self.tree_.digest()}{names}".encode()).hexdigest()
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Return the pruning path of the tree grown on this data.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, where the pruned tree changes, and the ``impurities`` of the
+            leaves of the tree from there on.
+        """
+        alphas, impurities = pruning_path(self._grow(X, y, sample_weight)["tree_"])
+        return Bunch(ccp_alphas=alphas, impurities=impurities)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _count(value: int | float, n_rows: int) -> int:
+    """A number of rows, given as such or as a share."""
+    if isinstance(value, Integral):
+        return min(int(value), 2**31 - 1)
+    return max(1, math.ceil(float(value) * n_rows))
+
+
+def _look_up(matrix: Any) -> Callable[[Array, Array], Array]:
+    """How to read single values of the data."""
+
+    def value_at(rows: Array, features: Array) -> Array:
+        return np.asarray(matrix[rows, features]).ravel() if len(rows) else np.empty(0)
+
+    return value_at
+
+
+def _read_monotone(constraint: Any, schema: Schema) -> Array | None:
+    """Monotone directions per feature, given by position or by name."""
+    if constraint is None:
+        return None
+    if isinstance(constraint, dict):
+        unknown = [name for name in constraint if name not in schema.feature_names]
+        if unknown:
+            raise ValueError(
+                f"monotonic_cst names {unknown[0]!r}, which is not a column of X: "
+                f"{list(schema.feature_names)[:10]}."
+            )
+        constraint = [constraint.get(name, 0) for name in schema.feature_names]
+    directions = np.asarray(constraint)
+    if directions.shape != (schema.n_features,):
+        raise ValueError(
+            f"monotonic_cst has shape {directions.shape} but the input data X has "
+            f"{schema.n_features} features: give one direction per feature."
+        )
+    if not np.all(np.isin(directions, (-1, 0, 1))):
+        raise ValueError(
+            "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
+            f"{directions.tolist()}."
+        )
+    bent = np.flatnonzero((directions != 0) & schema.is_category)
+    if len(bent):
+        raise ValueError(
+            f"monotonic_cst constrains {schema.feature_names[bent[0]]!r}, which is a category: "
+            "categories have no order. Set it to 0, or encode the column as numbers."
+        )
+    return directions.astype(np.int64) if directions.any() else None
+
+
+@register_estimator
+@declared
+class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore[misc]
+    """A classification tree (CART).
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree as flat arrays.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    classes_ : array, or list of arrays with several outputs
+    n_classes_ : int, or list of int
+    n_outputs_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X had names.
+    max_features_ : int
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import hornbeam as hb
+    >>> X = [["sunny", 85.0], ["rain", None], ["sunny", 69.0], ["rain", 70.0]]
+    >>> y = ["no", "yes", "yes", "yes"]
+    >>> tree = hb.DecisionTreeClassifier().fit(X, y)
+    >>> tree.predict([["sunny", 90.0], ["snow", 64.0]]).tolist()
+    ['no', 'yes']
+    """
+
+    _declared_as = {"criterion": "classification_criterion"}  # noqa: RUF012
+    classes_: Any
+    n_classes_: Any
+
+    def __init__(
+        self,
+        *,
+        criterion: str | Callable[..., float] = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        finder: str = "exact",
+        max_bins: int = 255,
+        growth: str | None = None,
+        categorical_features: Any = "from_dtype",
+        category_split: str = "subset",
+        unseen: str = "missing",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.finder = finder
+        self.max_bins = max_bins
+        self.growth = growth
+        self.categorical_features = categorical_features
+        self.category_split = category_split
+        self.unseen = unseen
+        self.n_jobs = n_jobs
+
+    def _grow_on(
+        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
+    ) -> Tree:
+        classes = read_classes(y, type(self).__name__)
+        check_length(classes.labels, matrix.shape[0])
+        weight = weigh_classes(weight, self.class_weight, y, classes)
+        single = len(classes.names) == 1
+        fitted["n_outputs_"] = len(classes.names)
+        fitted["classes_"] = classes.names[0] if single else classes.names
+        fitted["n_classes_"] = classes.counts[0] if single else np.array(classes.counts)
+        self._check_constraint(classes)
+        target = Target(weight, labels=classes.labels, class_start=classes.start)
+        return self._grow_for(
+            schema, matrix, target, fitted["max_features_"], self.min_impurity_decrease, True
+        )
+
+    def _check_constraint(self, classes: Classes) -> None:
+        if self.monotonic_cst is None:
+            return
+        if len(classes.names) > 1:
+            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
+        if classes.counts[0] > 2:
+            raise ValueError(
+                "Monotonicity constraints are not supported with multiclass classification: "
+                f"y has {classes.counts[0]} classes."
+            )
+
+    def predict(self, X: Any) -> Array:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        leaves = self._leaves(X)
+        if self.n_outputs_ == 1:
+            value = self.tree_.value
+            if len(leaves) < len(value):
+                return self.classes_[value[leaves].argmax(axis=1)]
+            return self.classes_[value.argmax(axis=1)][leaves]
+        blocks = self._blocks(self.tree_.value)
+        best = [
+            names[block.argmax(axis=1)][leaves]
+            for names, block in zip(self.classes_, blocks, strict=True)
+        ]
+        kind = np.result_type(*best) if best[0].dtype != object else object
+        return np.stack([column.astype(kind) for column in best], axis=1)
+
+    def predict_proba(self, X: Any) -> Array | list[Array]:
+        """Predict the probability of each class: its share in the leaf.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or a list of them with several outputs
+        """
+        value = self.tree_.value[self._leaves(X)] if hasattr(self, "tree_") else self._leaves(X)
+        return value if self.n_outputs_ == 1 else self._blocks(value)
+
+    def predict_log_proba(self, X: Any) -> Array | list[Array]:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or a list of them with several outputs
+        """
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
+
+    def _blocks(self, value: Array) -> list[Array]:
+        """The columns of each output."""
+        return np.split(value, np.cumsum(self.n_classes_)[:-1], axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+@register_estimator
+@declared
+class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[misc]
+    """A regression tree (CART).
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree as flat arrays.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_outputs_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X had names.
+    max_features_ : int
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import hornbeam as hb
+    >>> rent = hb.DecisionTreeRegressor().fit([[75.0], [90.0], [105.0]], [1000, 2000, 4000])
+    >>> rent.predict([[80.0], [120.0]])
+    array([1000., 4000.])
+    """
+
+    _declared_as = {"criterion": "regression_criterion"}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        criterion: str | Callable[..., float] = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: int | float | str | None = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        finder: str = "exact",
+        max_bins: int = 255,
+        growth: str | None = None,
+        categorical_features: Any = "from_dtype",
+        category_split: str = "subset",
+        unseen: str = "missing",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.finder = finder
+        self.max_bins = max_bins
+        self.growth = growth
+        self.categorical_features = categorical_features
+        self.category_split = category_split
+        self.unseen = unseen
+        self.n_jobs = n_jobs
+
+    def _grow_on(
+        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
+    ) -> Tree:
+        values = read_values(y, type(self).__name__)
+        check_length(values, matrix.shape[0])
+        fitted["n_outputs_"] = values.shape[1]
+        if values.shape[1] > 1 and self.monotonic_cst is not None:
+            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
+        if self.criterion == "poisson":
+            _check_counts(values)
+        scaling = self._scaling(values)
+        target = Target(weight, values=scaling.apply(values))
+        min_decrease = scaling.impurity(self.min_impurity_decrease)
+        tree = self._grow_for(schema, matrix, target, fitted["max_features_"], min_decrease, False)
+        return scaling.restore(tree)
+
+    def _scaling(self, values: Array) -> Scaling:
+        if callable(self.criterion):  # a user's own criterion sees the targets as they are
+            return Scaling(np.zeros(values.shape[1]))
+        degree = 1 if self.criterion in ("absolute_error", "poisson") else 2
+        return Scaling.of(values, degree, may_shift=self.criterion != "poisson")
+
+    def predict(self, X: Any) -> Array:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        leaves = self._leaves(X)
+        value = self.tree_.value
+        return value[leaves, 0] if self.n_outputs_ == 1 else value[leaves]
+
+
+def _check_counts(values: Array) -> None:
+    if (values < 0).any():
+        raise ValueError(
+            "Some value(s) of y are negative which is not allowed for Poisson regression: "
+            f"{values.min()}."
+        )
+    if (values.sum(axis=0) <= 0).any():
+        raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
