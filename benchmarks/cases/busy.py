@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import sklearn.tree
 
@@ -19,7 +20,7 @@ SLOW_DOWN = Target.at_most(1.5)
 
 def rows(options: Options) -> Iterable[Row]:
     data = datasets.synthetic(options.size(200_000, 2000), options.size(10_000, 100))
-    parameters = {"random_state": 0, "max_depth": 8}
+    parameters: dict[str, Any] = {"random_state": 0, "max_depth": 8}
     ours = partial(hb.DecisionTreeClassifier, **parameters)
     cores = machine.cores()
     case = Case(

@@ -15,6 +15,7 @@ import pytest
 from output.test_modelfile import array_changes, forged, header_of, replaced_integers
 
 import hornbeam as hb
+from hornbeam.errors import UnavailableFunctionError
 from hornbeam.output.modelfile import load_model_bytes, model_bytes
 
 random = np.random.default_rng(0)
@@ -143,3 +144,15 @@ def test_rules_select_the_rows_they_claim() -> None:
     model = hb.DecisionTreeRegressor(max_depth=3).fit(numbers, LEVEL[numbers.index])
     for rule in hb.export_rules(model, decimals=6):
         assert len(numbers.query(" and ".join(rule.conditions))) == rule.n_samples
+
+
+def test_a_users_criterion_is_named_but_not_kept() -> None:
+    def mine(counts, weight):  # type: ignore[no-untyped-def]
+        return 1.0 - counts[0] / weight
+
+    model = Classifier(criterion=mine, max_depth=2).fit(GRID, [3, 5] * 5)
+    loaded = load_model_bytes(model_bytes(model))
+    np.testing.assert_array_equal(loaded.predict(GRID), model.predict(GRID))
+    assert "impurity" in hb.tree_svg(loaded)
+    with pytest.raises(UnavailableFunctionError, match="'mine' was given to the model"):
+        loaded.fit(GRID, [3, 5] * 5)
