@@ -27,8 +27,9 @@ def make_patients(n: int = 2000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarra
             "pressure": np.where(rng.random(n) < 0.2, np.nan, rng.normal(125, 15, n)),
         }
     )
-    odds = (table["age"] < 60) + (~table["smoker"]) + table["clinic"].isin(["Aare", "Rhone"])
-    helped = np.where(odds + rng.normal(0, 0.5, n) > 1.5, "helped", "no change")
+    reasons = [table["age"] < 60, ~table["smoker"], table["clinic"].isin(["Aare", "Rhone"])]
+    odds = np.sum(reasons, axis=0) + rng.normal(0, 0.3, n)
+    helped = np.where(odds > 1.5, "helped", "no change")
     return table, helped
 
 

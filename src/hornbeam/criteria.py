@@ -102,6 +102,9 @@ def poisson_deviance(weight, total, logs):  # type: ignore[no-untyped-def]
 
 # --- from a formula to compiled scans -------------------------------------------------
 
+# Share of a sum that may be rounding error: that of a million additions, and some more.
+_ROUNDING = 2.0**-40
+
 
 def _squared_error_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     """Sum of squared sums over weights: what a split changes of the squared error."""
@@ -126,6 +129,10 @@ def _poisson_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     score = 0.0
     for output in range(n_outputs):
         left_mean, right_mean = left[1 + output] / left[0], right[1 + output] / right[0]
+        # a difference of sums that should be zero may be a rounding error instead
+        least = _ROUNDING * (left[1 + output] + right[1 + output])
+        if left[1 + output] <= least or right[1 + output] <= least:
+            return -math.inf
         if left_mean <= EPSILON or right_mean <= EPSILON:
             return -math.inf
         score += left[1 + output] * math.log(left_mean)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from hornbeam.errors import MissingDependencyError
 
 USER_ERROR = 2  # the same exit code that argparse uses
 INTERRUPTED = 130
+READER_GONE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     options = _parser(arguments).parse_args(arguments)
+    if options.quiet:
+        os.environ["HORNBEAM_QUIET"] = "1"  # nor a word about compilation
     # ValueError and TypeError are how estimators and the data layer say what is wrong.
     try:
         command = importlib.import_module(f"hornbeam.cli.{options.command}")
@@ -48,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("hornbeam: stopped", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
     except (UserError, MissingDependencyError, OSError, ValueError, TypeError) as error:
         if options.traceback:
             traceback.print_exc()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
@@ -50,11 +50,13 @@ class Screen:
         return mark * round(share * width)
 
 
-def make_table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
-    """Build a table whose first column is text and whose others are aligned right."""
+def make_table(
+    title: str, columns: list[str], rows: list[list[str]], numbers: Collection[str] = ()
+) -> Table:
+    """Build a table; the columns named in ``numbers`` are aligned right."""
     table = Table(title=title, title_justify="left")
-    for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
+    for name in columns:
+        table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

@@ -55,7 +55,8 @@ def train_and_report(
     model = estimator(**chosen_parameters(options, estimator))
     with screen.step(f"training on {len(train):,} rows x {X.num_columns} columns"):
         model.fit(X.take(train), y[train])
-    screen.say(f"{estimator.__name__} with {model.tree_.n_leaves:,} leaves")
+    description = " ".join(repr(model).split())
+    screen.say(f"{description} has {model.tree_.n_leaves:,} leaves")
     if len(test):
         with screen.step(f"testing on {len(test):,} rows"):
             scores = evaluate(model, X.take(test), y[test])
@@ -144,7 +145,7 @@ def _show_scores(
 ) -> None:
     rows = [[name, _number(scores[name]), _number(guess_scores[name])] for name in scores]
     title = f"On {n_rows:,} held-out rows"
-    screen.show(make_table(title, ["metric", "model", guess], rows))
+    screen.show(make_table(title, ["metric", "model", guess], rows, ["model", guess]))
 
 
 def _show_importances(model: Any, screen: Screen) -> None:
@@ -157,10 +158,11 @@ def _show_importances(model: Any, screen: Screen) -> None:
         if importances[i] > 0
     ]
     if rows:
-        table = make_table("What the model looks at", ["feature", "importance", ""], rows)
-        table.columns[2].justify = "left"
-        screen.show(table)
+        columns = ["feature", "importance", ""]
+        screen.show(make_table("What the model looks at", columns, rows, ["importance"]))
 
 
 def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.4g}"
+    if np.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

@@ -18,6 +18,7 @@ from hornbeam.runtime.kernel import cache_directory, compile_times
 
 _CLASS_CRITERIA = ("gini", "entropy", "log_loss", "misclassification")
 _VALUE_CRITERIA = ("squared_error", "absolute_error", "friedman_mse", "poisson")
+_FINDERS = (("exact", "best"), ("exact", "random"), ("histogram", "best"))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -41,18 +42,11 @@ def _jobs() -> Iterator[tuple[Any, Any, Any]]:
         (hornbeam.DecisionTreeClassifier, _CLASS_CRITERIA),
         (hornbeam.DecisionTreeRegressor, _VALUE_CRITERIA),
     ]
-    for X, (finder, splitter) in itertools.product(_matrices(), _finders()):
-        y = np.arange(len(X)) % 3
-        for tree, criteria in trees:
-            for criterion in criteria:
-                yield tree(criterion=criterion, finder=finder, splitter=splitter), X, y
-
-
-def _matrices() -> list[Any]:
-    """Tables of each dtype that the kernels know."""
     values = (np.arange(180.0).reshape(60, 3) * 7) % 11
-    return [values.astype(np.float64), values.astype(np.float32)]
-
-
-def _finders() -> list[tuple[str, str]]:
-    return [("exact", "best"), ("exact", "random"), ("histogram", "best")]
+    y = np.arange(60) % 3
+    for (tree, criteria), (finder, splitter) in itertools.product(trees, _FINDERS):
+        for criterion in criteria:
+            yield tree(criterion=criterion, finder=finder, splitter=splitter), values, y
+        yield tree(finder=finder, splitter=splitter), values.astype(np.float32), y
+        mixed = tree(finder=finder, splitter=splitter, categorical_features=[0, 1])
+        yield mixed, values, y

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+import scipy.sparse
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from hornbeam.data.columns import (
+    first_inexact,
+    is_missing,
+    listed,
+    refuse_complex,
+    short,
+)
 from hornbeam.dtypes import LABEL, Array
 
 
@@ -17,11 +25,16 @@ def read_weights(sample_weight: Any, n_rows: int) -> Array:
     """Sample weights as float64: none is negative, NaN or infinite, and not all are zero."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.asarray(sample_weight)
+    weight = _to_array(sample_weight, "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n_rows, weight)
+    if weight.dtype.kind in "cMm":
+        raise ValueError(f"sample_weight must hold real numbers, but its dtype is {weight.dtype}.")
     if weight.dtype.kind not in "fiub":
-        weight = _as_float(weight, "sample_weight")
+        try:
+            weight = weight.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight must hold numbers: {error}.") from error
     if weight.ndim != 1 or len(weight) != n_rows:
         raise ValueError(
             f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one weight per row."
@@ -35,18 +48,27 @@ def read_weights(sample_weight: Any, n_rows: int) -> Array:
             "A weight of 0 leaves a row out."
         )
     if not weight.any():
-        raise ValueError("All entries of sample_weight are 0, so there is no row to learn from.")
+        raise ValueError("All entries of sample_weight are zero, so there is no row to learn from.")
     # A power of two changes no comparison and no share, but keeps sums away from the ends
     # of the number range.
     exponent = int(np.frexp(weight.max())[1])
     return weight if abs(exponent) < 300 else np.ldexp(weight, -exponent)
 
 
-def _as_float(values: Array, what: str) -> Array:
+def _to_array(values: Any, what: str) -> Array:
+    """Whatever holds the values, as an array."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{what} is a masked array with masked entries; drop those rows first.")
+    if scipy.sparse.issparse(values):
+        raise ValueError(f"{what} is a sparse matrix; pass {what}.toarray().")
+    from_arrow = type(values).__module__.startswith("pyarrow")  # to_numpy() refuses nulls there
+    if hasattr(values, "to_numpy") and not from_arrow:
+        values = values.to_numpy()
     try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must hold numbers: {error}.") from error
+        array: Array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{what} cannot be read as an array: {error}") from error
+    return array
 
 
 def check_length(y: Array, n_rows: int) -> None:
@@ -64,13 +86,11 @@ def _to_columns(y: Any, name: str) -> Array:
         raise ValueError(
             f"{name} requires y to be passed, but the target y is None: pass fit(X, y)."
         )
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise ValueError("y is a masked array with masked entries; drop those rows first.")
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    y = np.asarray(y)
-    if y.ndim == 0 or y.ndim > 2:
+    y = _to_array(y, "y")
+    if y.ndim == 0 or y.ndim > 2 or y.shape[1:] == (0,):
         raise ValueError(f"y must have one column, or one per output; its shape is {y.shape}.")
+    if y.dtype.kind == "c":
+        refuse_complex("y")
     return y.reshape(-1, 1) if y.ndim == 1 else y
 
 
@@ -91,66 +111,118 @@ class Classes:
 def read_classes(y: Any, name: str) -> Classes:
     """Number the classes of each output; missing and continuous targets are errors."""
     columns = _to_columns(y, name)
-    _refuse_missing(columns)
-    check_classification_targets(columns if columns.shape[1] > 1 else columns.ravel())
     names, labels, start = [], np.empty(columns.shape, LABEL), [0]
     for output in range(columns.shape[1]):
         column = columns[:, output]
-        if column.dtype == object and all(isinstance(value, str) for value in column):
-            column = column.astype(str)
-        try:
-            found, numbers = np.unique(column, return_inverse=True)
-        except TypeError as error:
-            kinds = sorted({type(value).__name__ for value in column})
-            raise TypeError(
-                f"y mixes values of types {', '.join(kinds)}; classes must be of one type, "
-                "for example all strings."
-            ) from error
+        if column.dtype == object:
+            column = _of_one_type(column)
+        _refuse_missing(column.reshape(-1, 1))
+        if len(column):
+            check_classification_targets(column)
+        found, numbers = np.unique(column, return_inverse=True)
         names.append(found)
         labels[:, output] = numbers + start[-1]
         start.append(start[-1] + len(found))
     return Classes(names, labels, np.array(start, np.int64))
 
 
-def _refuse_missing(columns: Array) -> None:
-    """NaN, None, NaT and pd.NA in y have no class."""
-    if columns.dtype.kind in "fc":
-        check_array(columns, input_name="y", ensure_2d=False, ensure_all_finite=True)
-    elif columns.dtype.kind == "O":
-        for row, value in enumerate(columns.ravel()):
-            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+def _of_one_type(column: Array) -> Array:
+    """Python objects as an array of strings, bools or numbers, if they are all of one kind."""
+    _refuse_missing(column.reshape(-1, 1))
+    for kind, dtype in ((str, str), ((bool, np.bool_), bool), (Integral, np.int64), (Real, float)):
+        if all(isinstance(value, kind) for value in column):
+            try:
+                return column.astype(dtype)
+            except OverflowError:
+                largest = max(column, key=abs)
                 raise ValueError(
-                    f"Input y contains NaN: {value!r} in row {row // columns.shape[1]}. Drop the "
-                    "rows without a target."
-                )
+                    f"y holds the integer {short(largest)}, which 64 bits do not hold. Turn the "
+                    "classes into strings."
+                ) from None
+    kinds = sorted({type(value).__name__ for value in column})
+    raise TypeError(
+        f"y holds values of the types {listed(kinds)}; its argument must be all string, all bool "
+        "or all number values. Turn the classes into one type, for instance all strings."
+    )
+
+
+def _refuse_missing(columns: Array) -> None:
+    """NaN, None, NaT, pd.NA and infinity in y have no class and no value."""
+    if columns.dtype.kind in "Mm":
+        gone = np.isnat(columns)
+    elif columns.dtype.kind == "f":
+        gone = ~np.isfinite(columns)
+    elif columns.dtype.kind == "O":
+        gone = np.array([is_missing(value) for value in columns.ravel()], bool)
+        gone = gone.reshape(columns.shape)
+    else:
+        return
+    if not gone.any():
+        return
+    row, output = np.unravel_index(int(np.argmax(gone)), columns.shape)
+    value = columns[row, output]
+    what = "NaN"
+    if columns.dtype.kind == "f" and np.isinf(value):
+        what = f"infinity or a value too large for {columns.dtype!r}"
+    raise ValueError(f"Input y contains {what}. Row {row} holds {value}: drop such rows.")
 
 
 def read_values(y: Any, name: str) -> Array:
     """Targets of a regression as float64 (rows, outputs), all finite."""
     columns = _to_columns(y, name)
-    if columns.dtype.kind == "O":
-        _refuse_missing(columns)
-    if columns.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must be real numbers.")
-    if columns.dtype.kind not in "fiub":
-        try:
-            columns = columns.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"y must hold numbers for a regression, but holds {columns.ravel()[0]!r}. "
-                "For classes use the classifier."
-            ) from error
-    checked: Array = check_array(
-        columns, input_name="y", ensure_2d=False, dtype=np.float64, ensure_all_finite=True,
-        ensure_min_samples=0,
-    )  # fmt: skip
-    return checked
+    _refuse_missing(columns)
+    if columns.dtype.kind in "Mm":
+        raise TypeError(
+            f"y holds dates or times ({columns.dtype}), and a regression predicts numbers. Turn "
+            "it into numbers, such as the seconds since a fixed date."
+        )
+    if columns.dtype.kind in "iu":
+        for column in columns.T:
+            row = first_inexact(column)
+            if row >= 0:
+                raise ValueError(
+                    f"y holds the integer {column[row]} in row {row}, which is beyond 2**53 and "
+                    "which float64 cannot hold exactly. Subtract a constant, or convert y to "
+                    "float yourself."
+                )
+    try:
+        with np.errstate(over="ignore"):
+            values: Array = columns.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        rows = enumerate(columns.tolist())
+        value, row = next((v, i) for i, r in rows for v in r if not _is_number(v))
+        raise ValueError(
+            f"y must hold numbers for a regression, but holds {short(value)} in row {row}. "
+            "For classes use the classifier."
+        ) from error
+    _refuse_missing(values)
+    return np.ascontiguousarray(values)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    """Weights of classes are finite numbers and none is negative."""
+    for weights in class_weight if isinstance(class_weight, list) else [class_weight]:
+        for label, weight in weights.items() if isinstance(weights, dict) else ():
+            if not isinstance(weight, Real) or not 0.0 <= float(weight) < np.inf:
+                raise ValueError(
+                    f"class_weight[{label!r}] is {short(weight)}; weights must be finite and not "
+                    "negative. A weight of 0 leaves a class out."
+                )
 
 
 def weigh_classes(weight: Array, class_weight: Any, y: Any, classes: Classes) -> Array:
     """Multiply the sample weights by the weight of each row's class."""
     if class_weight is None:
         return weight
+    _check_class_weight(class_weight)
     if isinstance(class_weight, dict) and len(classes.names) == 1:
         unknown = [key for key in class_weight if key not in set(classes.names[0].tolist())]
         if unknown:
@@ -162,4 +234,4 @@ def weigh_classes(weight: Array, class_weight: Any, y: Any, classes: Classes) ->
     expanded = compute_sample_weight(
         class_weight, columns if columns.shape[1] > 1 else columns.ravel()
     )
-    return read_weights(weight * expanded, len(weight))
+    return read_weights(weight * read_weights(expanded, len(weight)), len(weight))

@@ -6,8 +6,8 @@
 
 Depth-first, level-wise and best-first growth differ only in which node of the frontier
 is next. Several threads first work together on large nodes, each on other features;
-nodes that are too small for that are put aside as tasks, and each task is grown with all
-below it by a single thread running the same loop. What a node becomes depends on its
+small nodes are put aside as tasks, and each task is grown with all below it by a single
+thread running the same loop on a tile of the codes. What a node becomes depends on its
 rows and its key alone, so the tree does not depend on who did what.
 
 All state lives in arrays: when room runs out the loop returns FULL, the caller makes
@@ -25,7 +25,6 @@ from hornbeam.kernels.split import ask_about_node
 from hornbeam.kernels.state import (
     ABSENT,
     ANSWER_WEIGHT,
-    APART_COST,
     ASK_FIRST,
     ASK_LAST,
     BEST_FIRST,
@@ -66,8 +65,10 @@ from hornbeam.kernels.state import (
     SPLIT,
     STOPPED,
     SUMMARY,
+    TASK_ROWS,
     TEAM_DESK_AT,
     THREADS,
+    TILED,
     TOTAL_WEIGHT,
     UNSEEN,
     VALUE_AT,
@@ -311,8 +312,9 @@ def part_rows(problem, rows, nodes, node, desk, rank):  # type: ignore[no-untype
         rows.stats[left * n_stats + i] = rows.spare_stats[first * n_stats + i]
     nodes.low_code[node] = low_code
     nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1
-    nodes.low_row[node] = low_row
-    nodes.high_row[node] = high_row
+    tiled = problem.whole[TILED]
+    nodes.low_row[node] = problem.origin[low_row] if tiled else low_row
+    nodes.high_row[node] = problem.origin[high_row] if tiled else high_row
     return left
 
 
@@ -442,17 +444,17 @@ def has_room(problem, desk, shared):  # type: ignore[no-untyped-def]
 
 
 @part
-def adopt_children(problem, nodes, node, desk, size, tasks, shared):  # type: ignore[no-untyped-def]
+def adopt_children(problem, nodes, node, desk, tasks, shared):  # type: ignore[no-untyped-def]
     """Make a split final and put the children on the frontier, or aside as tasks.
 
-    A task is a node so small that one thread should grow it and all below it.
+    A task is a node so small that one thread should grow it and all below it, in a tile
+    of its own (kernels/tile.py).
     """
     nodes.state[node] = SPLIT
-    may_set_aside = size > 1 and problem.whole[GROWTH] != BEST_FIRST
+    may_set_aside = not problem.whole[TILED] and problem.whole[GROWTH] != BEST_FIRST
     for branch in range(2):
         new = nodes.child[node] + 1 - branch  # the left child is taken first from a stack
-        cost = (nodes.last[new] - nodes.first[new]) * problem.whole[MAX_FEATURES]
-        if may_set_aside and cost < problem.whole[APART_COST]:
+        if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.whole[TASK_ROWS]:
             tasks[shared[WORD_TASKS]] = new
             shared[WORD_TASKS] += 1
         else:
@@ -461,7 +463,7 @@ def adopt_children(problem, nodes, node, desk, size, tasks, shared):  # type: ig
 
 
 @part
-def next_node(problem, nodes, desk, size, tasks, shared):  # type: ignore[no-untyped-def]
+def next_node(problem, nodes, desk, tasks, shared):  # type: ignore[no-untyped-def]
     """The next node to search, or -1 with a status: done, full or stopped.
 
     Best-first growth makes splits final here, when their turn comes.
@@ -480,7 +482,7 @@ def next_node(problem, nodes, desk, size, tasks, shared):  # type: ignore[no-unt
             return node
         if words[WORD_LEAVES] >= problem.whole[MAX_LEAVES]:
             return -1
-        adopt_children(problem, nodes, node, desk, size, tasks, shared)
+        adopt_children(problem, nodes, node, desk, tasks, shared)
 
 
 @kernel
@@ -499,7 +501,7 @@ def expand(slots, desk_at, rank, size):  # type: ignore[no-untyped-def]
         problem.real[TOTAL_WEIGHT] = nodes.weight[0]
     while True:
         if rank == 0:
-            words[WORD_NODE] = next_node(problem, nodes, desk, size, scratch.tasks, shared)
+            words[WORD_NODE] = next_node(problem, nodes, desk, scratch.tasks, shared)
         barrier(words, size)
         node = words[WORD_NODE]
         if node < 0:
@@ -517,4 +519,4 @@ def expand(slots, desk_at, rank, size):  # type: ignore[no-untyped-def]
                 nodes.state[node] = READY
                 push(problem, nodes, desk, node)
             else:
-                adopt_children(problem, nodes, node, desk, size, scratch.tasks, shared)
+                adopt_children(problem, nodes, node, desk, scratch.tasks, shared)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from numba import int64, uint32, uint64
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
-from hornbeam.kernels.state import BYTES, N_CLASSES, N_LABELS, N_ROWS, N_STATS
+from hornbeam.kernels.state import BYTES, N_CLASSES, N_LABELS, N_ROWS, N_STATS, UNIT_WEIGHTS
+from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import part
 
 INSERTION_LIMIT = 24
@@ -21,51 +22,34 @@ ENTRY_MASK = 0xFFFFFFFF  # the entry's half of a key
 
 
 @part
-def gather_codes(problem, feature, row, first, last, out):  # type: ignore[no-untyped-def]
-    """Copy a feature's codes of the rows ``row[first:last]`` to ``out`` (missing: MISSING_RANK).
-
-    Returns the smallest and largest code and how many rows are missing.
-    """
-    offset = feature * problem.whole[N_ROWS]
-    low, high, n_missing = uint32(MISSING_RANK), uint32(0), 0
+def code_at(problem, feature, row):  # type: ignore[no-untyped-def]
+    """Code of a row; a missing one is MISSING_RANK, whatever the width of the codes."""
+    place = feature * problem.whole[N_ROWS] + row
     if problem.whole[BYTES]:
-        bins = problem.bins
-        for j in range(first, last):
-            code = uint32(bins[offset + row[j]])
-            if code == uint32(MISSING_BIN):
-                code = uint32(MISSING_RANK)
-                n_missing += 1
-            else:
-                high = max(high, code)
-            low = min(low, code)
-            out[j - first] = code
-    else:
-        ranks = problem.ranks
-        for j in range(first, last):
-            code = ranks[offset + row[j]]
-            if code == uint32(MISSING_RANK):
-                n_missing += 1
-            else:
-                high = max(high, code)
-            low = min(low, code)
-            out[j - first] = code
-    return int64(low), int64(high), n_missing
+        code = uint32(problem.bins[place])
+        return uint32(MISSING_RANK) if code == uint32(MISSING_BIN) else code
+    return problem.ranks[place]
 
 
 @part
-def row_keys(codes, count, n_missing, first, keys):  # type: ignore[no-untyped-def]
-    """One key per row, missing ones last; the entry is the row's place in the node order."""
-    known = 0
-    missing = count - n_missing
-    for j in range(count):
-        key = (uint64(codes[j]) << uint64(32)) | uint64(first + j)
-        if codes[j] != uint32(MISSING_RANK):
+def row_keys(problem, rows, feature, first, last, keys):  # type: ignore[no-untyped-def]
+    """One key per row, missing ones last; the entry is the row's place in the node order.
+
+    Returns the smallest and largest code and how many rows are not missing.
+    """
+    low, high = uint32(MISSING_RANK), uint32(0)
+    known, missing = 0, last - first
+    for j in range(first, last):
+        code = code_at(problem, feature, rows.row[j])
+        key = (uint64(code) << uint64(32)) | uint64(j)
+        if code != uint32(MISSING_RANK):
+            low, high = min(low, code), max(high, code)
             keys[known] = key
             known += 1
         else:
+            missing -= 1
             keys[missing] = key
-            missing += 1
-    return known
+    return int64(low), int64(high), known
 
 
 @part
@@ -119,44 +103,69 @@ def sort_keys(keys, spare, count, low, high, counters):  # type: ignore[no-untyp
 
 
 @part
-def cell_keys(problem, rows, scratch, count, low, high, first):  # type: ignore[no-untyped-def]
-    """Histogram of a node's rows; returns how many keys, one per cell that is in use.
+def fill_cells(problem, rows, scratch, feature, first, last):  # type: ignore[no-untyped-def]
+    """Histogram of a node's rows, and which codes occur (one bit per code).
 
-    There is a cell per (code, class), or per code where moments are summed. Cells that
-    are in use become entries, in the order of their codes, and are cleared for the next
-    feature.
+    There is a cell per (code, class), or per code where moments are summed. Missing values
+    have the cells after those of the last code.
     """
-    n_stats, n_classes = problem.whole[N_STATS], problem.whole[N_CLASSES]
-    codes, labels, stats = scratch.codes, rows.labels, rows.stats
-    sums, cell_rows = scratch.cell_sums, scratch.cell_rows
-    if problem.whole[N_LABELS] == 1:
-        for j in range(count):
-            if codes[j] != uint32(MISSING_RANK):
-                cell = (int64(codes[j]) - low) * n_classes + labels[first + j]
-                sums[cell] += stats[first + j]
-                cell_rows[cell] += 1
-    else:
-        for j in range(count):
-            if codes[j] != uint32(MISSING_RANK):
-                cell = int64(codes[j]) - low
-                cell_rows[cell] += 1
-                for s in range(n_stats):
-                    sums[cell * n_stats + s] += stats[(first + j) * n_stats + s]
+    whole = problem.whole
+    n_stats, n_classes, n_codes = whole[N_STATS], whole[N_CLASSES], problem.n_codes[feature]
+    one_label, weighted, as_bytes = whole[N_LABELS] == 1, whole[UNIT_WEIGHTS] == 0, whole[BYTES]
+    sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
+    labels, stats, row = rows.labels, rows.stats, rows.row
+    bins, ranks, offset = problem.bins, problem.ranks, feature * whole[N_ROWS]
+    for j in range(first, last):
+        code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+        code = min(code, n_codes)
+        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+        if one_label:
+            cell = code * n_classes + labels[j]
+            cell_rows[cell] += 1
+            if weighted:
+                sums[cell] += stats[j]
+        else:
+            cell_rows[code] += 1
+            for s in range(n_stats):
+                sums[code * n_stats + s] += stats[j * n_stats + s]
+
+
+@part
+def cell_keys(problem, scratch, feature):  # type: ignore[no-untyped-def]
+    """Make the cells in use entries, by ascending code, and clear them.
+
+    Returns how many entries there are, and how many of them are not missing.
+    """
+    whole = problem.whole
+    n_stats, n_classes, n_codes = whole[N_STATS], whole[N_CLASSES], problem.n_codes[feature]
+    from_rows = whole[N_LABELS] == 1 and whole[UNIT_WEIGHTS]
+    sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
     entry = 0
-    cell = 0
-    for code in range(low, high + 1):
-        for label in range(n_classes):
-            if cell_rows[cell] > 0:
-                scratch.keys[entry] = (uint64(code) << uint64(32)) | uint64(entry)
-                scratch.entry_labels[entry] = label
-                scratch.entry_rows[entry] = cell_rows[cell]
-                cell_rows[cell] = 0
-                for s in range(n_stats):
-                    scratch.entry_stats[entry * n_stats + s] = sums[cell * n_stats + s]
-                    sums[cell * n_stats + s] = 0.0
-                entry += 1
-            cell += 1
-    return entry
+    known = 0
+    for word in range((n_codes >> 6) + 1):
+        bits = occupied[word]
+        occupied[word] = uint64(0)
+        while bits != uint64(0):
+            code = (word << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            for label in range(n_classes):
+                cell = code * n_classes + label
+                count = cell_rows[cell]
+                if count > 0:
+                    scratch.keys[entry] = (uint64(code) << uint64(32)) | uint64(entry)
+                    scratch.entry_labels[entry] = label
+                    scratch.entry_rows[entry] = count
+                    cell_rows[cell] = 0
+                    if from_rows:
+                        scratch.entry_stats[entry] = count
+                    else:
+                        for s in range(n_stats):
+                            scratch.entry_stats[entry * n_stats + s] = sums[cell * n_stats + s]
+                            sums[cell * n_stats + s] = 0.0
+                    entry += 1
+            if code < n_codes:
+                known = entry
+    return entry, known
 
 
 @part

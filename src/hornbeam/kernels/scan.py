@@ -49,7 +49,7 @@ SCAN_SIGNATURE = float64(
     pointer_type(uint64),
     pointer_type(int32),
     pointer_type(float64),
-    pointer_type(int64),
+    pointer_type(int32),
     pointer_type(int64),
     *([pointer_type(float64)] * 5),
     pointer_type(int64),

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64, types, uint32, uint64
+from numba import float64, int64, types, uint64
 
-from hornbeam.dtypes import (
-    MISSING_RANK,
-)
 from hornbeam.kernels.order import (
+    ENTRY_MASK,
     cell_keys,
-    gather_codes,
+    fill_cells,
     row_keys,
     sort_keys,
 )
 from hornbeam.kernels.state import (
     ANSWER_KEY,
     ANSWER_ROWS,
+    ASK_ALL_KEYS,
     ASK_CELLS,
     ASK_FIRST,
     ASK_IN_SPARE,
@@ -71,8 +70,9 @@ from hornbeam.runtime.kernel import (
     part,
 )
 
-# A histogram pays while it has at most this many cells per row of the node.
-CELLS_PER_ROW = 4
+# A histogram pays while there are at most this many codes per row of the node (64 of them
+# are passed over at a time if no row has them).
+CODES_PER_ROW = 64
 
 
 @part
@@ -97,24 +97,29 @@ def ask_about_node(problem, nodes, node, scratch):  # type: ignore[no-untyped-de
 
 
 @part
-def put_missing_left(rows, scratch, count):  # type: ignore[no-untyped-def]
-    """Sum the rows whose code is missing: they are on the left before the scan starts."""
-    ask, start = scratch.ask, scratch.start
-    first, n_labels, n_stats = ask[ASK_FIRST], ask[ASK_N_LABELS], ask[ASK_N_STATS]
-    weight = 0.0
-    n_missing = 0
-    for j in range(count):
-        if scratch.codes[j] == uint32(MISSING_RANK):
-            n_missing += 1
-            place = first + j
-            weight += rows.stats[place * n_stats]
-            for output in range(n_labels):
-                start[rows.labels[place * n_labels + output]] += rows.stats[place]
-            if n_labels == 0:
-                for s in range(n_stats):
-                    start[s] += rows.stats[place * n_stats + s]
-    ask[ASK_START_ROWS] = n_missing
-    scratch.real[ASK_START_WEIGHT] = weight
+def present_keys(scratch):  # type: ignore[no-untyped-def]
+    """The array that holds the present key list."""
+    return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
+
+
+@part
+def put_missing_left(rows, scratch):  # type: ignore[no-untyped-def]
+    """Sum the entries whose code is missing: they are on the left before the scan starts."""
+    ask, start, cells = scratch.ask, scratch.start, scratch.ask[ASK_CELLS]
+    keys = present_keys(scratch)
+    labels = scratch.entry_labels if cells else rows.labels
+    stats = scratch.entry_stats if cells else rows.stats
+    n_labels, n_stats = ask[ASK_N_LABELS], ask[ASK_N_STATS]
+    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
+        entry = int64(keys[i] & uint64(ENTRY_MASK))
+        weight = stats[entry * n_stats]
+        scratch.real[ASK_START_WEIGHT] += weight
+        ask[ASK_START_ROWS] += scratch.entry_rows[entry] if cells else 1
+        for output in range(n_labels):
+            start[labels[entry * n_labels + output]] += weight
+        if n_labels == 0:
+            for s in range(n_stats):
+                start[s] += stats[entry * n_stats + s]
 
 
 @part
@@ -124,12 +129,6 @@ def put_nothing_left(scratch):  # type: ignore[no-untyped-def]
         scratch.start[k] = 0.0
     scratch.ask[ASK_START_ROWS] = 0
     scratch.real[ASK_START_WEIGHT] = 0.0
-
-
-@part
-def present_keys(scratch):  # type: ignore[no-untyped-def]
-    """The array that holds the present key list."""
-    return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
 
 
 @part
@@ -164,19 +163,18 @@ def beats(score, feature, best_score, best_feature):  # type: ignore[no-untyped-
 
 
 @part
-def try_cuts(problem, rows, scratch, feature, n_missing, threshold, rank, desk):  # type: ignore[no-untyped-def]
+def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):  # type: ignore[no-untyped-def]
     """Scan the present key list for both sides of the missing values; keep the best.
 
     Returns whether this list holds the best split so far.
     """
     improved = False
     ask = scratch.ask
-    for missing_left in range(2):
+    missing = ask[ASK_ALL_KEYS] > ask[ASK_KEYS]
+    for missing_left in range(1 + missing):
         put_nothing_left(scratch)
         if missing_left == 1:
-            if n_missing == 0:
-                break
-            put_missing_left(rows, scratch, ask[ASK_ROWS])
+            put_missing_left(rows, scratch)
         score = scan(problem, rows, scratch)
         if beats(score, feature, desk.best_score[rank], desk.best_feature[rank]):
             improved = True
@@ -185,29 +183,42 @@ def try_cuts(problem, rows, scratch, feature, n_missing, threshold, rank, desk):
             desk.best_feature[rank] = feature
             desk.best_cut[rank] = int64(present_keys(scratch)[ask[ANSWER_KEY]] >> uint64(32))
             desk.best_missing_left[rank] = missing_left
-            if n_missing == 0:  # a missing value seen later goes with the larger side
+            if not missing:  # a missing value seen later goes with the larger side
                 desk.best_missing_left[rank] = int64(2 * ask[ANSWER_ROWS] > ask[ASK_ROWS])
     return improved
 
 
 @part
-def order_entries(problem, rows, scratch, count, low, high, n_missing):  # type: ignore[no-untyped-def]
-    """List the node's entries by ascending code, as histogram cells or as sorted rows."""
+def order_entries(problem, rows, nodes, node, scratch, feature):  # type: ignore[no-untyped-def]
+    """List the node's entries by ascending code, as histogram cells or as sorted rows.
+
+    Returns whether the feature varies in the node.
+    """
     ask = scratch.ask
-    first = ask[ASK_FIRST]
-    n_cells = (high - low + 1) * problem.whole[N_CLASSES]
-    few = n_cells <= problem.whole[CELL_LIMIT] and n_cells <= CELLS_PER_ROW * count
+    first, last = int64(nodes.first[node]), int64(nodes.last[node])
+    n_codes = problem.n_codes[feature]
+    few = (n_codes + 1) * problem.whole[N_CLASSES] <= problem.whole[CELL_LIMIT]
+    few = few and n_codes <= CODES_PER_ROW * (last - first)
     ask[ASK_IN_SPARE] = 0
     ask[ASK_CELLS] = int64(few and problem.whole[ROWS_ONLY] == 0)
     if ask[ASK_CELLS]:
-        ask[ASK_KEYS] = cell_keys(problem, rows, scratch, count, low, high, first)
-        return
-    known = row_keys(scratch.codes, count, n_missing, first, scratch.keys)
+        fill_cells(problem, rows, scratch, feature, first, last)
+        n_keys, known = cell_keys(problem, scratch, feature)
+        first_code = scratch.keys[0] >> uint64(32)
+        varies = known > 0 and scratch.keys[n_keys - 1] >> uint64(32) != first_code
+    else:
+        low, high, known = row_keys(problem, rows, feature, first, last, scratch.keys)
+        n_keys = last - first
+        varies = known > 0 and (low < high or known < n_keys)
+        if varies and sort_keys(
+            scratch.keys, scratch.spare_keys, known, low, high, scratch.counters
+        ):
+            ask[ASK_IN_SPARE] = 1
+            for i in range(known, n_keys):
+                scratch.spare_keys[i] = scratch.keys[i]
     ask[ASK_KEYS] = known
-    if sort_keys(scratch.keys, scratch.spare_keys, known, low, high, scratch.counters):
-        ask[ASK_IN_SPARE] = 1
-        for i in range(known, count):
-            scratch.spare_keys[i] = scratch.keys[i]
+    ask[ASK_ALL_KEYS] = n_keys
+    return varies
 
 
 @kernel
@@ -219,13 +230,10 @@ def search_number(slots, node, feature, rank, desk_at):  # type: ignore[no-untyp
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    first, last = nodes.first[node], nodes.last[node]
-    low, high, n_missing = gather_codes(problem, feature, rows.row, first, last, scratch.codes)
-    if n_missing == last - first or (low == high and n_missing == 0):
+    if not order_entries(problem, rows, nodes, node, scratch, feature):
         return 0.0
     scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
-    order_entries(problem, rows, scratch, last - first, low, high, n_missing)
-    try_cuts(problem, rows, scratch, feature, n_missing, math.nan, rank, desk)
+    try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)
     return 1.0
 
 

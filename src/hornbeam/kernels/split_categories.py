@@ -11,19 +11,22 @@ from numba import int64, uint64
 
 from hornbeam.kernels.order import (
     ENTRY_MASK,
-    gather_codes,
     merge_sort,
 )
-from hornbeam.kernels.split import order_entries, present_keys, try_cuts
+from hornbeam.kernels.split import (
+    order_entries,
+    present_keys,
+    try_cuts,
+)
 from hornbeam.kernels.state import (
     ABSENT,
+    ASK_ALL_KEYS,
     ASK_CELLS,
     ASK_IN_SPARE,
     ASK_KEYS,
     ASK_MONOTONE,
     ASK_N_LABELS,
     ASK_N_STATS,
-    ASK_ROWS,
     CATEGORY_RULE,
     LEFT,
     MAX_CATEGORIES,
@@ -117,18 +120,17 @@ def list_groups(scratch, n_groups, n_left):  # type: ignore[no-untyped-def]
             entry = source[i] & uint64(ENTRY_MASK)
             target[place] = (uint64(code) << uint64(32)) | entry
             place += 1
-    if not ask[ASK_CELLS]:
-        for i in range(place, ask[ASK_ROWS]):
-            target[i] = source[i]
+    for i in range(place, ask[ASK_ALL_KEYS]):
+        target[i] = source[i]
 
 
 @part
-def try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, rank, desk):  # type: ignore[no-untyped-def]
+def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):  # type: ignore[no-untyped-def]
     """Scan the groups in their present order; remember the sides if it is the best."""
     ask = scratch.ask
     list_groups(scratch, n_groups, n_left)
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    improved = try_cuts(problem, rows, scratch, feature, n_missing, math.nan, rank, desk)
+    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
     if not improved:
         return
@@ -146,7 +148,7 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, ran
 
 
 @part
-def search_subsets(problem, rows, scratch, feature, n_groups, n_missing, rank, desk):  # type: ignore[no-untyped-def]
+def search_subsets(problem, rows, scratch, feature, n_groups, rank, desk):  # type: ignore[no-untyped-def]
     """Best subset of the categories against the rest.
 
     Ordered by the share of one class of two, or by the mean, the best subset is a
@@ -163,7 +165,7 @@ def search_subsets(problem, rows, scratch, feature, n_groups, n_missing, rank, d
         first = 1 if problem.whole[N_LABELS] == 1 and orderings == 2 else 0
         for which in range(first, orderings):
             rank_groups(problem, rows, scratch, n_groups, which)
-            try_groups(problem, rows, scratch, feature, n_groups, n_missing, -1, rank, desk)
+            try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
         return
     for subset in range(1, 1 << max(0, n_groups - 1)):
         n_left = 0
@@ -175,25 +177,25 @@ def search_subsets(problem, rows, scratch, feature, n_groups, n_missing, rank, d
                     place += 1
             if side == 0:
                 n_left = place
-        try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, rank, desk)
+        try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
     if n_groups == 1:  # only the missing values can be parted from the rest
         scratch.group_order[0] = 0
-        try_groups(problem, rows, scratch, feature, n_groups, n_missing, 1, rank, desk)
+        try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
 
 
 @part
-def search_one_against_rest(problem, rows, scratch, feature, n_groups, n_missing, rank, desk):  # type: ignore[no-untyped-def]
+def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk):  # type: ignore[no-untyped-def]
     """Each category against all others."""
     for single in range(n_groups):
         scratch.group_order[0] = single
         for g in range(n_groups):
             if g != single:
                 scratch.group_order[g + (g < single)] = g
-        try_groups(problem, rows, scratch, feature, n_groups, n_missing, 1, rank, desk)
+        try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
 
 
 @part
-def search_random_subset(problem, rows, scratch, feature, n_groups, n_missing, key, rank, desk):  # type: ignore[no-untyped-def]
+def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk):  # type: ignore[no-untyped-def]
     """A random subset of the node's categories against the rest."""
     keys = present_keys(scratch)
     key = derive(key, feature)
@@ -214,7 +216,7 @@ def search_random_subset(problem, rows, scratch, feature, n_groups, n_missing, k
                 place += 1
         if side == 0:
             n_left = place
-    try_groups(problem, rows, scratch, feature, n_groups, n_missing, n_left, rank, desk)
+    try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
 
 
 @kernel
@@ -223,18 +225,15 @@ def search_category(slots, node, feature, rank, desk_at):  # type: ignore[no-unt
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    first, last = nodes.first[node], nodes.last[node]
-    low, high, n_missing = gather_codes(problem, feature, rows.row, first, last, scratch.codes)
-    if n_missing == last - first or (low == high and n_missing == 0):
+    if not order_entries(problem, rows, nodes, node, scratch, feature):
         return 0.0
     scratch.ask[ASK_MONOTONE] = 0
-    order_entries(problem, rows, scratch, last - first, low, high, n_missing)
     n_groups = group_categories(scratch)
     if problem.whole[RANDOM_CUTS]:
         key = nodes.key[node]
-        search_random_subset(problem, rows, scratch, feature, n_groups, n_missing, key, rank, desk)
+        search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk)
     elif problem.whole[CATEGORY_RULE] == ONE_AGAINST_REST:
-        search_one_against_rest(problem, rows, scratch, feature, n_groups, n_missing, rank, desk)
+        search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk)
     else:
-        search_subsets(problem, rows, scratch, feature, n_groups, n_missing, rank, desk)
+        search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
     return 1.0

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 
-from numba import int64, uint32, uint64
+from numba import int64, uint64
 
-from hornbeam.dtypes import (
-    MISSING_RANK,
-)
 from hornbeam.kernels.order import (
-    gather_codes,
+    ENTRY_MASK,
 )
-from hornbeam.kernels.split import try_cuts
+from hornbeam.kernels.split import (
+    order_entries,
+    present_keys,
+    try_cuts,
+)
 from hornbeam.kernels.state import (
-    ASK_CELLS,
-    ASK_FIRST,
-    ASK_IN_SPARE,
     ASK_KEYS,
     ASK_MONOTONE,
     BYTES,
@@ -41,25 +39,12 @@ from hornbeam.runtime.random import (
 
 
 @part
-def part_keys(scratch, count, cut, high):  # type: ignore[no-untyped-def]
-    """List rows up to code ``cut`` under that code, the others under ``high``."""
-    ask = scratch.ask
-    first = ask[ASK_FIRST]
-    ask[ASK_CELLS] = 0
-    ask[ASK_IN_SPARE] = 0
-    place = 0
-    for side in range(2):
-        for j in range(count):
-            code = int64(scratch.codes[j])
-            if code != MISSING_RANK and (code <= cut) == (side == 0):
-                code = high if side else cut
-                scratch.keys[place] = (uint64(code) << uint64(32)) | uint64(first + j)
-                place += 1
-    ask[ASK_KEYS] = place
-    for j in range(count):
-        if scratch.codes[j] == uint32(MISSING_RANK):
-            scratch.keys[place] = uint64(first + j)
-            place += 1
+def part_keys(scratch, cut, high):  # type: ignore[no-untyped-def]
+    """Leave one place to cut: keys up to code ``cut`` get that code, the others ``high``."""
+    keys = present_keys(scratch)
+    for i in range(scratch.ask[ASK_KEYS]):
+        code = cut if int64(keys[i] >> uint64(32)) <= cut else high
+        keys[i] = (uint64(code) << uint64(32)) | (keys[i] & uint64(ENTRY_MASK))
 
 
 @part
@@ -93,14 +78,15 @@ def search_random_number(slots, node, feature, rank, desk_at):  # type: ignore[n
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    first, last = nodes.first[node], nodes.last[node]
-    low, high, n_missing = gather_codes(problem, feature, rows.row, first, last, scratch.codes)
-    if n_missing == last - first or (low == high and n_missing == 0):
+    if not order_entries(problem, rows, nodes, node, scratch, feature):
         return 0.0
     scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
-    threshold, cut = math.inf, high
+    keys = present_keys(scratch)
+    low = int64(keys[0] >> uint64(32))
+    high = int64(keys[scratch.ask[ASK_KEYS] - 1] >> uint64(32))
+    threshold = math.inf
     if low < high:
         threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
-    part_keys(scratch, last - first, cut, high)
-    try_cuts(problem, rows, scratch, feature, n_missing, threshold, rank, desk)
+        part_keys(scratch, cut, high)
+    try_cuts(problem, rows, scratch, feature, threshold, rank, desk)
     return 1.0

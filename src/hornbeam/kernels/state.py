@@ -23,6 +23,7 @@ class Problem(NamedTuple):
     book: F8  # values behind the codes, for random cuts: book[book_start[feature] + code]
     book_start: I8
     class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
+    origin: I4  # row in the table of each row of a tile (see kernels/tile.py)
     whole: I8  # settings, numbered below
     real: F8  # settings, numbered below
 
@@ -51,7 +52,7 @@ SEARCH_NUMBER = 19  # address of a search of kernels/split*.py
 VALUE_AT = 20  # which node total, divided by the weight, is the value that constraints bound
 VALUE_IS_TOTAL = 21  # ... or is the value itself (medians)
 CELL_LIMIT = 22
-APART_COST = 23  # nodes with less work are grown by one thread, with all below them
+TASK_ROWS = 23  # smaller nodes are put aside: one thread grows them and all below them
 KNOWS_CONSTANT = 24  # Nodes.constant is kept
 CONSTRAINED = 25  # Nodes.lower and Nodes.upper are kept
 CATEGORY_WORDS = 26  # words of the largest category set
@@ -60,7 +61,9 @@ CAPACITY = 28  # of Nodes and Desk.frontier
 SET_CAPACITY = 29  # of Nodes.sets
 MAX_CATEGORIES = 30
 SEARCH_CATEGORY = 31  # 0 if no feature has categories
-N_WHOLE = 32
+TILED = 32  # the codes are those of a tile, rows are numbered within it
+UNIT_WEIGHTS = 33  # every row weighs 1
+N_WHOLE = 40
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -150,15 +153,15 @@ ABSENT, LEFT, RIGHT = 0, 1, 2
 class Scratch(NamedTuple):
     """Working memory of one thread."""
 
-    codes: U4  # one per row of the node
     keys: U8  # one per row: (code << 32) | entry
     spare_keys: U8
     counters: I8  # radix sort
     cell_sums: F8  # histogram: n_stats per cell
-    cell_rows: I8  # per cell
+    cell_rows: I4  # per cell
+    occupied: U8  # a bit per code that has a cell in use
     entry_labels: I4  # entries made of the cells in use
     entry_stats: F8
-    entry_rows: I8
+    entry_rows: I4
     group_start: I8  # keys of category group g are group_start[g] .. group_start[g + 1]
     group_order: I8
     group_spare: I8
@@ -174,7 +177,7 @@ class Scratch(NamedTuple):
 
 
 # Scratch.ask: what a scan or summary is asked ...
-ASK_KEYS = 0  # number of keys
+ASK_KEYS = 0  # number of keys whose code is not missing
 ASK_IN_SPARE = 1  # the keys are in spare_keys
 ASK_CELLS = 2  # entries are cells, not rows
 ASK_FIRST, ASK_LAST = 3, 4  # the node's rows
@@ -189,6 +192,7 @@ ASK_N_TOTALS = 12
 # ... and what it answers
 ANSWER_KEY = 13  # index of the last key on the left
 ANSWER_ROWS = 14  # rows on the left
+ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
 N_ASK = 16
 
 # Scratch.real

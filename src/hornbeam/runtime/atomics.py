@@ -1,4 +1,4 @@
-"""What Numba has no words for: atomics, the barrier, prefetch, calls by address.
+"""What Numba has no words for: atomics, the barrier, counting bits, calls by address.
 
 The barrier lets the threads of a team meet inside compiled code. A waiting thread
 spins for a moment, then yields its core, then sleeps, so that nothing deadlocks and no
@@ -109,6 +109,17 @@ def spin_hint(typing_context: Any) -> Any:
             pause = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause")
             builder.call(pause, [])
         return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def trailing_zeros(typing_context: Any, bits: Any) -> Any:
+    """Number of the lowest bit that is set."""
+    signature = types.int64(types.uint64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return signature, generate
 

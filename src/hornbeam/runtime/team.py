@@ -23,6 +23,9 @@ from hornbeam.runtime.atomics import SHARED_WORDS, STOP
 
 # A second thread pays when it saves more than waking it costs (some 30 us each).
 _SECONDS_PER_THREAD = 500e-6
+# More threads than this many per core only cost memory, whatever n_jobs says.
+_THREADS_PER_CORE = 4
+_FEW_THREADS = 8
 # Work below this runs in the calling thread itself; Ctrl-C then waits that long at most.
 _INLINE_SECONDS = 0.05
 
@@ -30,14 +33,19 @@ _INLINE_SECONDS = 0.05
 def thread_count(n_jobs: int | None, seconds: float) -> int:
     """How many threads to use for work that one thread does in about ``seconds``.
 
-    ``n_jobs=None`` means as many as pay, a positive number that many, a negative one
-    scikit-learn's ``cores + 1 + n_jobs``.
+    ``n_jobs=None`` means as many as pay, a positive number that many (but at most 8, or
+    four per core), a negative one scikit-learn's ``cores + 1 + n_jobs``.
     """
-    if n_jobs is not None and n_jobs > 0:
+    if n_jobs is not None and 0 < n_jobs <= _FEW_THREADS:
         return n_jobs
-    cores = int(joblib.cpu_count())  # knows about affinity and cgroup limits
+    paying = int(seconds / _SECONDS_PER_THREAD)
+    if n_jobs is None and paying <= 1:
+        return 1
+    cores = int(joblib.cpu_count())  # knows about affinity and cgroup limits; takes a while
     if n_jobs is None:
-        return max(1, min(cores, int(seconds / _SECONDS_PER_THREAD)))
+        return min(cores, paying)
+    if n_jobs > 0:
+        return min(n_jobs, max(_FEW_THREADS, _THREADS_PER_CORE * cores))
     return max(1, cores + 1 + n_jobs)
 
 

@@ -147,11 +147,11 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
         min_split = max(2, _count(self.min_samples_split, n_rows), 2 * min_leaf)
         random = check_random_state(self.random_state)
         return GrowthRules(
-            max_depth=None if self.max_depth is None else min(int(self.max_depth), 2**31 - 1),
+            max_depth=_at_most(self.max_depth, 2**31 - 1),
             min_samples_split=min_split,
             min_samples_leaf=min_leaf,
             min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum()),
-            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_leaf_nodes=_at_most(self.max_leaf_nodes, 2**31 - 1),
             min_impurity_decrease=min_decrease,
             max_features=max_features,
             growth=self.growth or ("leaf" if self.max_leaf_nodes is not None else "depth"),
@@ -263,6 +263,10 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _at_most(value: int | None, most: int) -> int | None:
+    return None if value is None else min(int(value), most)
 
 
 def _count(value: int | float, n_rows: int) -> int:
@@ -445,7 +449,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
             names[block.argmax(axis=1)][leaves]
             for names, block in zip(self.classes_, blocks, strict=True)
         ]
-        kind = np.result_type(*best) if best[0].dtype != object else object
+        kinds = {column.dtype.kind for column in best}
+        mixed = len(kinds) > 1 and not kinds <= set("biuf")  # such as strings beside numbers
+        kind = object if mixed else np.result_type(*best)
         return np.stack([column.astype(kind) for column in best], axis=1)
 
     def predict_proba(self, X: Any) -> Array | list[Array]:

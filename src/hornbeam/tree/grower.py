@@ -22,6 +22,7 @@ from hornbeam.kernels.order import RADIX_COUNTERS
 from hornbeam.kernels.split import SEARCH_SIGNATURE, search_number
 from hornbeam.kernels.split_categories import search_category
 from hornbeam.kernels.split_random import search_random_number
+from hornbeam.kernels.tile import make_tile
 from hornbeam.runtime.atomics import NODE_COUNT
 from hornbeam.runtime.kernel import address_of
 from hornbeam.runtime.pointers import make_slots, new_arrays
@@ -35,8 +36,9 @@ CATEGORY_CODES = {"subset": s.BEST_SUBSET, "one_vs_rest": s.ONE_AGAINST_REST}
 _UNLIMITED = 2**62
 # Cells of a histogram that still live in the second-level cache.
 _CELL_LIMIT = 1 << 15
-# Below this many (row, feature) pairs waiting for each other costs more than it saves.
-_APART_COST = 1 << 18
+# A tile of codes is to stay in the second-level cache while a subtree grows.
+_TILE_BYTES = 1 << 19
+_LEAST_TILE_ROWS = 64
 # About what one (row, feature) pair costs on one level of the tree.
 _SECONDS_PER_PAIR = 4e-9
 # Remembering which features are constant pays unless there are very many of them.
@@ -154,6 +156,7 @@ class _Stage:
         self.whole[s.SET_CAPACITY] = 64 * self.size * self.whole[s.CATEGORY_WORDS]
         self.shared = new_shared()
         self.nodes = _make_nodes(self.whole, rules)
+        self.tiles = [_make_tile(self.problem) for _ in range(self.size)]
         self.tasks = np.zeros(self.whole[s.CAPACITY], np.int32)
         self.team_desk = _make_desk(self.whole, self.shared, self.size)
         self.scratches = [
@@ -166,9 +169,9 @@ class _Stage:
         self.shared[s.WORD_TAIL] = 1  # the root, node 0, is on the team's frontier
         self.task_numbers = itertools.count()
 
-    def _slots(self, rank: int) -> Array:
+    def _slots(self, rank: int, problem: s.Problem) -> Array:
         return make_slots(
-            self.problem,
+            problem,
             self.rows,
             self.nodes,
             self.scratches[rank],
@@ -187,22 +190,26 @@ class _Stage:
 
     def _work(self, rank: int) -> None:
         """One thread's share: large nodes together with the others, small ones alone."""
-        slots = self._slots(rank)
+        slots = self._slots(rank, self.problem)
+        tile_slots = self._slots(rank, self.tiles[rank])
         status = expand(slots, s.TEAM_DESK_AT, rank, self.size)
         desk = self.own_desks[rank]
-        while status == s.DONE and self.size > 1:
+        while status == s.DONE:
             if desk.words[s.WORD_HEAD] == desk.words[s.WORD_TAIL]:
                 task = next(self.task_numbers)
                 if task >= self.shared[s.WORD_TASKS]:
                     return
                 desk.words[s.WORD_HEAD], desk.words[s.WORD_TAIL] = 0, 1
                 desk.frontier[0] = self.tasks[task]
-            status = expand(slots, s.OWN_DESK_AT, 0, 1)
+                make_tile(slots, tile_slots, self.tasks[task])
+            status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
 
     def _make_room(self) -> None:
         """Double what can run full; everything goes on where it was."""
-        capacity = self.whole[s.CAPACITY] = 2 * self.whole[s.CAPACITY]
-        self.whole[s.SET_CAPACITY] *= 2
+        capacity = 2 * self.whole[s.CAPACITY]
+        for problem in (self.problem, *self.tiles):
+            problem.whole[s.CAPACITY] = capacity
+            problem.whole[s.SET_CAPACITY] *= 2
         arrays = self.nodes._asdict()
         for name, array in arrays.items():
             per_node = array.size // (capacity // 2)
@@ -272,7 +279,8 @@ def _make_problem(
     whole[s.VALUE_AT] = n_totals - 1 if classes else 1
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
     whole[s.CELL_LIMIT] = _CELL_LIMIT
-    whole[s.APART_COST] = _APART_COST
+    whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
+    whole[s.UNIT_WEIGHTS] = bool(np.all(target.weight[rows.row] == 1.0))
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.MAX_CATEGORIES] = n_categories
@@ -290,8 +298,30 @@ def _make_problem(
         codes.edges,
         codes.edge_start,
         np.ascontiguousarray(target.class_start, np.int64),
+        np.empty(0, ROW),
         whole,
         real,
+    )
+
+
+def _task_rows(n_features: int, itemsize: int) -> int:
+    """How many rows a tile holds; 0 where it would be too few to be worth it."""
+    n_rows = _TILE_BYTES // (n_features * itemsize)
+    return n_rows if n_rows >= _LEAST_TILE_ROWS else 0
+
+
+def _make_tile(problem: s.Problem) -> s.Problem:
+    """Room for the codes of a small node, as a problem of its own."""
+    n_rows = int(min(problem.whole[s.TASK_ROWS], problem.whole[s.N_ROWS]))
+    n_codes = n_rows * int(problem.whole[s.N_FEATURES])
+    whole = problem.whole.copy()
+    whole[s.TILED] = 1
+    return problem._replace(
+        bins=np.empty(n_codes if whole[s.BYTES] else 0, BIN),
+        ranks=np.empty(0 if whole[s.BYTES] else n_codes, RANK),
+        n_codes=np.empty_like(problem.n_codes),
+        origin=np.empty(n_rows, ROW),
+        whole=whole,
     )
 
 
@@ -321,14 +351,15 @@ def _make_desk(whole: Array, words: Array, size: int) -> s.Desk:
 
 def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array) -> s.Scratch:
     n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
-    n_cells = 0 if whole[s.ROWS_ONLY] else min(_CELL_LIMIT, 4 * n_rows)
+    n_cells = 0 if whole[s.ROWS_ONLY] else _CELL_LIMIT
     n_entries = min(n_cells, n_rows)
     n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
     lengths = {
-        **dict.fromkeys(("codes", "keys", "spare_keys"), n_rows),
+        **dict.fromkeys(("keys", "spare_keys"), n_rows),
         "counters": RADIX_COUNTERS,
         "cell_sums": n_cells * n_stats,
         "cell_rows": n_cells,
+        "occupied": n_cells // WORD_BITS + 1,
         "entry_labels": n_entries,
         "entry_stats": n_entries * n_stats,
         "entry_rows": n_entries,

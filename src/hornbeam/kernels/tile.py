@@ -1,0 +1,82 @@
+"""Copy the codes of a small node's rows into a tile that fits the cache.
+
+Deep in a tree the rows of a node are scattered over the whole table, and every code that
+is looked at is a cache miss. A subtree that is grown on a tile has its codes close
+together. Ranks are numbered anew within the tile, so that they are small: most nodes
+then count codes instead of sorting them.
+"""
+
+from __future__ import annotations
+
+from numba import int64, uint32, uint64
+
+from hornbeam.dtypes import MISSING_RANK
+from hornbeam.kernels.order import ENTRY_MASK, row_keys, sort_keys
+from hornbeam.kernels.state import (
+    BYTES,
+    KNOWS_CONSTANT,
+    N_FEATURES,
+    N_ROWS,
+    NODES_AT,
+    PROBLEM_AT,
+    ROWS_AT,
+    SCRATCH_AT,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.kernel import kernel, part
+
+
+@part
+def copy_column(problem, rows, feature, first, last, tile):  # type: ignore[no-untyped-def]
+    """Copy a column's codes as they are."""
+    offset, out = feature * problem.whole[N_ROWS], feature * (last - first) - first
+    for j in range(first, last):
+        if problem.whole[BYTES]:
+            tile.bins[out + j] = problem.bins[offset + rows.row[j]]
+        else:
+            tile.ranks[out + j] = problem.ranks[offset + rows.row[j]]
+
+
+@part
+def rank_column(problem, rows, scratch, feature, first, last, tile):  # type: ignore[no-untyped-def]
+    """Copy a column's ranks, numbered anew; returns how many there are."""
+    out = feature * (last - first) - first
+    low, high, known = row_keys(problem, rows, feature, first, last, scratch.keys)
+    for i in range(known, last - first):
+        tile.ranks[out + int64(scratch.keys[i] & uint64(ENTRY_MASK))] = uint32(MISSING_RANK)
+    if known == 0:
+        return 0
+    keys = scratch.keys
+    if sort_keys(scratch.keys, scratch.spare_keys, known, low, high, scratch.counters):
+        keys = scratch.spare_keys
+    rank = 0
+    for i in range(known):
+        if i > 0 and keys[i] >> uint64(32) != keys[i - 1] >> uint64(32):
+            rank += 1
+        tile.ranks[out + int64(keys[i] & uint64(ENTRY_MASK))] = rank
+    return rank + 1
+
+
+@kernel
+def make_tile(slots, tile_slots, node):  # type: ignore[no-untyped-def]
+    """Fill a thread's tile with the codes of a node, and number its rows within it."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    tile = load_problem(tile_slots, PROBLEM_AT)
+    first, last = int64(nodes.first[node]), int64(nodes.last[node])
+    n_features = problem.whole[N_FEATURES]
+    tile.whole[N_ROWS] = last - first
+    for feature in range(n_features):
+        tile.n_codes[feature] = problem.n_codes[feature]
+        if problem.whole[KNOWS_CONSTANT] and nodes.constant[node * n_features + feature]:
+            continue
+        if problem.whole[BYTES] or problem.is_category[feature]:
+            copy_column(problem, rows, feature, first, last, tile)
+        else:
+            tile.n_codes[feature] = rank_column(problem, rows, scratch, feature, first, last, tile)
+    for j in range(first, last):
+        tile.origin[j - first] = rows.row[j]
+        rows.row[j] = j - first
