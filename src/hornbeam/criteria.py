@@ -106,6 +106,11 @@ def poisson_deviance(weight, total, logs):  # type: ignore[no-untyped-def]
 _ROUNDING = 2.0**-40
 
 
+def _inner(function: Callable[..., Any]) -> Any:
+    """Compile a formula that becomes part of a scan."""
+    return numba.njit(error_model="numpy", nogil=True)(function)
+
+
 def _squared_error_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     """Sum of squared sums over weights: what a split changes of the squared error."""
     left_squares = 0.0
@@ -140,11 +145,32 @@ def _poisson_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     return score
 
 
-def _class_functions(block: Callable[..., float]) -> tuple[Any, Any]:
-    """Impurity of a node (mean over its outputs) and score of a split, from one formula."""
-    compiled = numba.njit(error_model="numpy", nogil=True)(block)
+def _gini_score(left, total, left_weight, right_weight, class_start, squares):  # type: ignore[no-untyped-def]
+    """Minus the Gini impurity of both sides, from the sums of squared class weights."""
+    left_squares, right_squares = squares
+    if left_squares < 0.0:
+        left_squares, right_squares = 0.0, 0.0
+        for k in range(class_start[1]):
+            at_right = total[k] - left[k]
+            left_squares += left[k] * left[k]
+            right_squares += at_right * at_right
+    left_gini = 1.0 - left_squares / (left_weight * left_weight)
+    right_gini = 1.0 - right_squares / (right_weight * right_weight)
+    return -right_weight * right_gini - left_weight * left_gini
 
-    @numba.njit(error_model="numpy", nogil=True)
+
+def _class_functions(
+    block: Callable[..., float], own_score: Callable[..., float] | None
+) -> tuple[Any, Any]:
+    """Impurity of a node (mean over its outputs) and score of a split, from one formula.
+
+    ``own_score`` is a faster way to the same score for a single output.
+    """
+    compiled = _inner(block)
+    shortcut = own_score is not None
+    single_score = compiled if own_score is None else _inner(own_score)
+
+    @_inner
     def impurity(counts, weight, class_start, n_outputs):  # type: ignore[no-untyped-def]
         counts = as_array(counts, class_start[n_outputs])
         if n_outputs == 1:
@@ -154,8 +180,12 @@ def _class_functions(block: Callable[..., float]) -> tuple[Any, Any]:
             total += compiled(counts[class_start[output] : class_start[output + 1]], weight)
         return total / n_outputs
 
-    @numba.njit(error_model="numpy", nogil=True)
-    def score(left, right, left_weight, right_weight, class_start, n_outputs):  # type: ignore[no-untyped-def]
+    @_inner
+    def score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):  # type: ignore[no-untyped-def]
+        if shortcut and n_outputs == 1:
+            return single_score(left, total, left_weight, right_weight, class_start, squares)
+        for k in range(class_start[n_outputs]):
+            right[k] = total[k] - left[k]
         return -right_weight * impurity(right, right_weight, class_start, n_outputs) - (
             left_weight * impurity(left, left_weight, class_start, n_outputs)
         )
@@ -167,9 +197,9 @@ def _moment_functions(
     block: Callable[..., float], own_score: Callable[..., float] | None
 ) -> tuple[Any, Any]:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula."""
-    compiled = numba.njit(error_model="numpy", nogil=True)(block)
+    compiled = _inner(block)
 
-    @numba.njit(error_model="numpy", nogil=True)
+    @_inner
     def impurity(total, n_outputs):  # type: ignore[no-untyped-def]
         mean = 0.0
         for output in range(n_outputs):
@@ -177,9 +207,9 @@ def _moment_functions(
         return mean / n_outputs
 
     if own_score is not None:
-        return impurity, numba.njit(error_model="numpy", nogil=True)(own_score)
+        return impurity, _inner(own_score)
 
-    @numba.njit(error_model="numpy", nogil=True)
+    @_inner
     def score(left, right, n_outputs):  # type: ignore[no-untyped-def]
         return -right[0] * impurity(right, n_outputs) - left[0] * impurity(left, n_outputs)
 
@@ -218,7 +248,7 @@ def _compiled(name: str, summed: Summed, scan: Any, summary: Any) -> Criterion:
 
 
 def _class_criterion(name: str, block: Callable[..., float], variant: str | None) -> Criterion:
-    impurity, score = _class_functions(block)
+    impurity, score = _class_functions(block, _gini_score if block is gini else None)
     return _compiled(
         name, "classes", make_class_scan(score, variant), make_class_summary(impurity, variant)
     )

@@ -15,13 +15,19 @@ import pandas as pd
 import pytest
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import (
-    check_class_weight_balanced_classifiers,
+    check_classifiers_one_label_sample_weights,
     check_classifiers_predictions,
+    check_classifiers_train,
     check_estimators_unfitted,
+    check_fit_idempotent,
     check_inplace_ensure_writeable,
+    check_methods_subset_invariance,
     check_n_features_in_after_fitting,
     check_param_validation,
     check_readonly_memmap_input,
+    check_regressors_train,
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
     parametrize_with_checks,
 )
 
@@ -32,29 +38,43 @@ pytestmark = pytest.mark.quick
 Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
 TREES = [Classifier, Regressor]
 
-# scikit-learn runs its own trees through the weight checks once per criterion; so do we.
-VARIANTS = [
-    Classifier(),
-    Regressor(),
-    Classifier(finder="histogram"),
-    Regressor(finder="histogram"),
-    Classifier(criterion="entropy"),
-    Classifier(criterion="misclassification"),
-    Regressor(criterion="absolute_error"),
-    Regressor(criterion="poisson"),
-    Regressor(criterion="friedman_mse"),
-    Classifier(growth="level", n_jobs=2),
-]
-# The variants are there for what the criterion or the finder can change.
-VARIANT_CHECKS = re.compile(r"sample_weight|subset_invariance|idempotent|train|pickle|sparse")
 
-
-@parametrize_with_checks(VARIANTS)
+@parametrize_with_checks([Classifier(), Regressor()])
 def test_yielded_check(estimator: Any, check: Any) -> None:
     """No expected failures: scikit-learn 1.9 declares none for its own trees either."""
-    is_default = estimator.get_params() == type(estimator)().get_params()
-    if is_default or VARIANT_CHECKS.search(str(check)):
-        check(estimator)
+    check(estimator)
+
+
+# As scikit-learn does with its own trees, weights are checked with every criterion.
+WEIGHING = [
+    Classifier(criterion="entropy"),
+    Classifier(criterion="log_loss"),
+    Classifier(criterion="misclassification"),
+    Classifier(finder="histogram"),
+    Regressor(criterion="absolute_error"),
+    Regressor(criterion="friedman_mse"),
+    Regressor(criterion="poisson"),
+    Regressor(finder="histogram"),
+]
+
+
+@pytest.mark.parametrize("model", WEIGHING, ids=repr)
+def test_weights_are_repetitions(model: Any) -> None:
+    check_sample_weight_equivalence_on_dense_data(type(model).__name__, model)
+    check_sample_weight_equivalence_on_sparse_data(type(model).__name__, model)
+
+
+OTHER_WAYS = [{"finder": "histogram"}, {"growth": "level", "n_jobs": 2}, {"max_leaf_nodes": 20}]
+
+
+@pytest.mark.parametrize("params", OTHER_WAYS, ids=repr)
+def test_other_ways_of_growing(params: dict[str, Any]) -> None:
+    check_classifiers_train("Classifier", Classifier(**params))
+    check_classifiers_one_label_sample_weights("Classifier", Classifier(**params))
+    check_regressors_train("Regressor", Regressor(**params))
+    for tree in TREES:
+        check_methods_subset_invariance(tree.__name__, tree(**params))
+        check_fit_idempotent(tree.__name__, tree(**params))
 
 
 # --- checks that are never yielded ------------------------------------------------------------
@@ -76,14 +96,10 @@ def test_check_that_is_not_always_yielded(check: Any, tree: Any) -> None:
     check(tree.__name__, tree())
 
 
-def test_helper_checks_of_classifiers() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 4)), np.repeat([0, 1], [180, 20])
-    X[y == 1] += 0.8
-    check_classifiers_predictions(X, np.array(["no", "yes"])[y], "Classifier", Classifier())
-    check_class_weight_balanced_classifiers(
-        "Classifier", Classifier(max_depth=2), X[::2], y[::2], X[1::2], y[1::2], [0.5, 0.5]
-    )
+def test_classes_are_named_as_they_came() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    y = np.where(X[:, 0] > 1, "yes", np.where(X[:, 1] > 0, "no", "perhaps"))
+    check_classifiers_predictions(X, y, "Classifier", Classifier())
 
 
 def test_array_api_check_runs_where_it_is_switched_on() -> None:

@@ -17,7 +17,7 @@ TREES = {"classifier": hb.DecisionTreeClassifier, "regressor": hb.DecisionTreeRe
 def table(n=800, n_features=8, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_features))
-    return X, np.sign(X[:, 0] * X[:, 1]) + rng.normal(size=n)
+    return X, X[:, 2] + np.sign(X[:, 0] * X[:, 1]) + rng.normal(size=n)
 
 
 def data(task, **shape):
@@ -104,16 +104,17 @@ def test_best_first_takes_the_largest_relative_gain_at_each_step(task):
     X, y = data(task, n=400)
     full = TREES[task]().fit(X, y).tree_
     gains = relative_gain(full)
-    split = set()
+    before = set()
     for leaves in range(2, 30):
-        open_nodes = {
-            (*path, branch) for path in split for branch in (0, 1)
-        } - split if split else {()}  # fmt: skip
-        best = max(open_nodes, key=lambda path: gains[question_at(full, path)])
-        split.add(best)
+        open_nodes = {(*path, branch) for path in before for branch in (0, 1)} or {()}
+        worth = {path: gains[question_at(full, path)] for path in open_nodes - before}
         grown = TREES[task](max_leaf_nodes=leaves).fit(X, y).tree_
         assert grown.n_leaves == leaves
-        assert inner_paths(grown) == split
+        after = inner_paths(grown)
+        (chosen,) = after - before
+        assert before < after
+        assert worth[chosen] == pytest.approx(max(worth.values()), rel=1e-12)
+        before = after
 
 
 @pytest.mark.mission("T7")
@@ -415,9 +416,9 @@ def test_many_category_sets_find_room():
 
 @pytest.mark.mission("T7")
 def test_a_chain_as_deep_as_it_gets_is_grown_and_walked():
-    """y doubles from row to row, so every cut takes off one row."""
-    n = 1000
-    X, y = np.arange(n, dtype=float)[:, None], 2.0 ** np.arange(n)
+    """y grows four times from row to row, so every cut takes off one row."""
+    n = 140
+    X, y = np.arange(n, dtype=float)[:, None], 4.0 ** np.arange(n)
     tree = hb.DecisionTreeRegressor().fit(X, y)
-    assert tree.get_n_leaves() == n
+    assert (tree.get_n_leaves(), tree.get_depth()) == (n, n - 1)
     np.testing.assert_array_equal(tree.predict(X), y)

@@ -142,11 +142,8 @@ class Schema:
 
         Returns a float32 or float64 matrix, or a ``csr_array`` for sparse input.
         """
-        if self._is_plain and type(X) is np.ndarray and self._fits(X):
-            if self.named:
-                _warn_names(estimator_name, given=False)
-            if find_infinite(X.ravel("K")) < 0:
-                return X
+        if self.takes_as_is(X, estimator_name) and find_infinite(X.ravel("K")) < 0:
+            return X
         table = open_table(X, estimator_name)
         if self.named != (table.names is not None):
             _warn_names(estimator_name, given=not self.named)
@@ -161,6 +158,17 @@ class Schema:
             for column, index in zip(self.columns, order, strict=True)
         ]
         return assemble(parts, [table.title(index) for index in order])
+
+    def takes_as_is(self, X: Any, estimator_name: str) -> bool:
+        """Whether X is an array that `read` would return as it is, unless it holds infinities.
+
+        Prediction looks for those itself, while it has the values in the cache.
+        """
+        if not (self._is_plain and type(X) is np.ndarray and self._fits(X)):
+            return False
+        if self.named:
+            _warn_names(estimator_name, given=False)
+        return True
 
     @property
     def n_features(self) -> int:
@@ -201,7 +209,9 @@ class Schema:
         """Whether an array can be used as it is (a few hundred nanoseconds)."""
         flags = X.flags
         return (
-            (flags.carray or flags.farray)
+            (flags.c_contiguous or flags.f_contiguous)  # flags.farray is also true for strides
+            and flags.aligned
+            and flags.writeable
             and X.dtype.char in "fd"
             and X.dtype.isnative
             and X.ndim == 2

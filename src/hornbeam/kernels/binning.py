@@ -6,6 +6,8 @@ uint32, whose largest value means missing.
 
 from __future__ import annotations
 
+import numpy as np
+
 from hornbeam.dtypes import Array
 from hornbeam.runtime.kernel import kernel
 from hornbeam.runtime.random import derive
@@ -61,10 +63,12 @@ def collect_distinct(column: Array, limit: int, found: Array) -> int:
     has stopped there.
     """
     count = 0
+    last = column.dtype.type(np.nan)
     for i in range(column.size):
         value = column[i]
-        if value != value:
+        if value != value or value == last:
             continue
+        last = value
         low = 0
         high = count
         while low < high:
@@ -138,8 +142,15 @@ def assign_bins(column: Array, edges: Array, missing: int, codes: Array) -> None
     """Write the code of each value: how many edges are smaller (x <= edge belongs below).
 
     ``edges`` has EDGE_SLOTS entries, ascending, padded with inf; the search is eight
-    steps without a branch.
+    steps without a branch, or two if there are at most three edges.
     """
+    if edges[3] == np.inf:
+        for i in range(column.size):
+            value = column[i]
+            place = 2 * (edges[1] < value)
+            place += edges[place] < value
+            codes[i] = missing if value != value else place
+        return
     for i in range(column.size):
         value = column[i]
         place = 0

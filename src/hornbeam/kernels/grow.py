@@ -466,7 +466,8 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):  # type: ignore[n
 def next_node(problem, nodes, desk, tasks, shared):  # type: ignore[no-untyped-def]
     """The next node to search, or -1 with a status: done, full or stopped.
 
-    Best-first growth makes splits final here, when their turn comes.
+    Nodes that may not be split become leaves here, so that every node handed to the
+    threads is searched. Best-first growth makes splits final here, when their turn comes.
     """
     words = desk.words
     while True:
@@ -478,8 +479,13 @@ def next_node(problem, nodes, desk, tasks, shared):  # type: ignore[no-untyped-d
             return -1
         words[WORD_STATUS] = DONE
         node = pop(problem, nodes, desk)
-        if node < 0 or nodes.state[node] == UNSEEN:
+        if node < 0:
             return node
+        if nodes.state[node] == UNSEEN:
+            if may_split(problem, nodes, node):
+                return node
+            nodes.state[node] = CLOSED
+            continue
         if words[WORD_LEAVES] >= problem.whole[MAX_LEAVES]:
             return -1
         adopt_children(problem, nodes, node, desk, tasks, shared)
@@ -503,16 +509,18 @@ def expand(slots, desk_at, rank, size):  # type: ignore[no-untyped-def]
         if rank == 0:
             words[WORD_NODE] = next_node(problem, nodes, desk, scratch.tasks, shared)
         barrier(words, size)
+        if rank > 0 and atomic_load(shared, STOP) != 0:
+            return STOPPED  # the first thread may still be at work on what the desk holds
         node = words[WORD_NODE]
         if node < 0:
             return words[WORD_STATUS]
-        searched = may_split(problem, nodes, node)
-        if searched:
-            search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared)
+        # The search holds barriers, so nobody reads WORD_NODE late, when it is already
+        # the next node's.
+        search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared)
         if rank > 0:
             continue
         nodes.state[node] = CLOSED
-        if not searched or atomic_load(shared, STOP) != 0:
+        if atomic_load(shared, STOP) != 0:
             continue
         if settle(problem, rows, nodes, node, scratch, desk, size, shared):
             if problem.whole[GROWTH] == BEST_FIRST:

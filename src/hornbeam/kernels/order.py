@@ -18,6 +18,7 @@ from hornbeam.runtime.kernel import part
 INSERTION_LIMIT = 24
 MAX_DIGIT_BITS = 11
 RADIX_COUNTERS = 1 << MAX_DIGIT_BITS
+COPIED_CELLS = 1024
 ENTRY_MASK = 0xFFFFFFFF  # the entry's half of a key
 
 
@@ -103,6 +104,25 @@ def sort_keys(keys, spare, count, low, high, counters):  # type: ignore[no-untyp
 
 
 @part
+def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, cell_rows):  # type: ignore[no-untyped-def]
+    """Count the rows of each (code, class).
+
+    Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
+    for the one before it. Few cells are therefore counted in four copies in turn.
+    """
+    span = (n_codes + 1) * n_classes
+    step = span if 4 * span <= COPIED_CELLS else 0
+    for j in range(first, last):
+        code = min(int64(codes[offset + row[j]]), n_codes)
+        cell_rows[(j & 3) * step + code * n_classes + labels[j]] += 1
+    if step > 0:
+        for cell in range(span):
+            for copy in range(1, 4):
+                cell_rows[cell] += cell_rows[copy * step + cell]
+                cell_rows[copy * step + cell] = 0
+
+
+@part
 def fill_cells(problem, rows, scratch, feature, first, last):  # type: ignore[no-untyped-def]
     """Histogram of a node's rows, and which codes occur (one bit per code).
 
@@ -115,10 +135,21 @@ def fill_cells(problem, rows, scratch, feature, first, last):  # type: ignore[no
     sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
     labels, stats, row = rows.labels, rows.stats, rows.row
     bins, ranks, offset = problem.bins, problem.ranks, feature * whole[N_ROWS]
+    note = n_codes * n_classes > last - first
+    if not note:  # most codes occur: looking at all of them is cheaper than noting them
+        for word in range((n_codes >> 6) + 1):
+            occupied[word] = ~uint64(0)
+    if one_label and not weighted and not note:
+        if as_bytes:
+            count_labels(bins, offset, row, labels, first, last, n_codes, n_classes, cell_rows)
+        else:
+            count_labels(ranks, offset, row, labels, first, last, n_codes, n_classes, cell_rows)
+        return
     for j in range(first, last):
         code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
         code = min(code, n_codes)
-        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+        if note:
+            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
         if one_label:
             cell = code * n_classes + labels[j]
             cell_rows[cell] += 1
@@ -148,6 +179,8 @@ def cell_keys(problem, scratch, feature):  # type: ignore[no-untyped-def]
         while bits != uint64(0):
             code = (word << 6) + trailing_zeros(bits)
             bits &= bits - uint64(1)
+            if code > n_codes:
+                break
             for label in range(n_classes):
                 cell = code * n_classes + label
                 count = cell_rows[cell]

@@ -40,6 +40,7 @@ from hornbeam.kernels.state import (
     ASK_START_WEIGHT,
     ASK_UPPER,
     ASK_WEIGHT,
+    ASK_WHOLE_WEIGHTS,
 )
 from hornbeam.runtime.kernel import part, specialise
 from hornbeam.runtime.pointers import pointer_type
@@ -77,7 +78,10 @@ def keeps_order(direction, left_value, right_value, lower, upper):  # type: igno
 def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
     """Scan of class weights.
 
-    ``score(left, right, left_weight, right_weight, class_start, n_outputs)`` judges a cut.
+    ``score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares)``
+    judges a cut; ``right`` is room for what is on the right, ``squares`` are the sums of the
+    squared class weights of both sides where they are known without rounding errors (the
+    weights are whole numbers), else negative.
     """
 
     def scan_classes(  # type: ignore[no-untyped-def]
@@ -92,13 +96,23 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
         min_leaf, min_weight = ask[ASK_MIN_LEAF], real[ASK_MIN_WEIGHT]
         cells, monotone = ask[ASK_CELLS], ask[ASK_MONOTONE]
         best = -math.inf
+        left_squares, right_squares = 0.0, 0.0
+        for k in range(n_classes):
+            left_squares += left[k] * left[k]
+            right_squares += (total[k] - left[k]) * (total[k] - left[k])
+        whole_weights = ask[ASK_WHOLE_WEIGHTS] and n_labels == 1
         for place in range(n_keys):
             entry = int64(keys[place] & uint64(ENTRY_MASK))
             entry_weight = stats[entry]
             left_weight += entry_weight
             left_rows += rows[entry] if cells else 1
             for output in range(n_labels):
-                left[labels[entry * n_labels + output]] += entry_weight
+                label = labels[entry * n_labels + output]
+                before = left[label]
+                left[label] = before + entry_weight
+                # (a + w)^2 - a^2 and b^2 - (b - w)^2
+                left_squares += entry_weight * (2.0 * before + entry_weight)
+                right_squares -= entry_weight * (2.0 * (total[label] - before) - entry_weight)
             if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
                 continue  # equal codes stay together
             right_weight = weight - left_weight
@@ -108,17 +122,18 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
                 break
             if right_weight <= 0.0:
                 break
-            for k in range(n_classes):
-                right[k] = total[k] - left[k]
             if monotone != 0 and not keeps_order(
                 monotone,
                 left[n_classes - 1] / left_weight,
-                right[n_classes - 1] / right_weight,
+                (total[n_classes - 1] - left[n_classes - 1]) / right_weight,
                 real[ASK_LOWER],
                 real[ASK_UPPER],
             ):
                 continue
-            value = score(left, right, left_weight, right_weight, class_start, n_labels)
+            squares = (left_squares, right_squares) if whole_weights else (-1.0, -1.0)
+            value = score(
+                left, total, right, left_weight, right_weight, class_start, n_labels, squares
+            )
             if value > best:
                 best = value
                 ask[ANSWER_KEY] = place

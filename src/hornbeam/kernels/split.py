@@ -41,6 +41,7 @@ from hornbeam.kernels.state import (
     ASK_START_WEIGHT,
     ASK_UPPER,
     ASK_WEIGHT,
+    ASK_WHOLE_WEIGHTS,
     CELL_LIMIT,
     CONSTRAINED,
     MIN_LEAF,
@@ -56,6 +57,7 @@ from hornbeam.kernels.state import (
     ROWS_ONLY,
     SCAN,
     SCRATCH_AT,
+    WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
     load_problem,
@@ -73,6 +75,8 @@ from hornbeam.runtime.kernel import (
 # A histogram pays while there are at most this many codes per row of the node (64 of them
 # are passed over at a time if no row has them).
 CODES_PER_ROW = 64
+# So few rows are sorted faster than counted.
+SORTED_ROWS = 24
 
 
 @part
@@ -85,6 +89,7 @@ def ask_about_node(problem, nodes, node, scratch):  # type: ignore[no-untyped-de
     ask[ASK_N_STATS] = problem.whole[N_STATS]
     ask[ASK_N_LABELS] = problem.whole[N_LABELS]
     ask[ASK_N_OUTPUTS] = problem.whole[N_OUTPUTS]
+    ask[ASK_WHOLE_WEIGHTS] = problem.whole[WHOLE_WEIGHTS]
     real[ASK_WEIGHT] = nodes.weight[node]
     real[ASK_MIN_WEIGHT] = problem.real[MIN_WEIGHT_LEAF]
     if problem.whole[CONSTRAINED]:
@@ -198,7 +203,7 @@ def order_entries(problem, rows, nodes, node, scratch, feature):  # type: ignore
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     n_codes = problem.n_codes[feature]
     few = (n_codes + 1) * problem.whole[N_CLASSES] <= problem.whole[CELL_LIMIT]
-    few = few and n_codes <= CODES_PER_ROW * (last - first)
+    few = few and n_codes <= CODES_PER_ROW * (last - first) and last - first > SORTED_ROWS
     ask[ASK_IN_SPARE] = 0
     ask[ASK_CELLS] = int64(few and problem.whole[ROWS_ONLY] == 0)
     if ask[ASK_CELLS]:

@@ -52,7 +52,7 @@ from hornbeam.runtime.kernel import (
     part,
 )
 from hornbeam.runtime.random import (
-    derive,
+    derive_for_feature,
     draw_below,
 )
 
@@ -198,7 +198,7 @@ def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, des
 def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk):  # type: ignore[no-untyped-def]
     """A random subset of the node's categories against the rest."""
     keys = present_keys(scratch)
-    key = derive(key, feature)
+    key = derive_for_feature(key, feature)
     forced_left = draw_below(key, 0, n_groups)
     forced_right = (forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))) % n_groups
     place = 0

@@ -33,7 +33,7 @@ from hornbeam.runtime.kernel import (
     part,
 )
 from hornbeam.runtime.random import (
-    derive,
+    derive_for_feature,
     draw_unit,
 )
 
@@ -57,7 +57,7 @@ def random_cut(problem, feature, low, high, key):  # type: ignore[no-untyped-def
     if problem.whole[BYTES]:
         high -= 1  # the last border between two codes of the node
     bottom, top = book[start + low], book[start + high]
-    threshold = bottom + draw_unit(derive(key, feature), 1) * (top - bottom)
+    threshold = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
     if threshold >= top and high > low:
         threshold = bottom
     cut, above = low, high + 1

@@ -63,6 +63,7 @@ MAX_CATEGORIES = 30
 SEARCH_CATEGORY = 31  # 0 if no feature has categories
 TILED = 32  # the codes are those of a tile, rows are numbered within it
 UNIT_WEIGHTS = 33  # every row weighs 1
+WHOLE_WEIGHTS = 34  # every weight is a whole number, and none of their sums is rounded
 N_WHOLE = 40
 
 # Problem.real
@@ -193,7 +194,8 @@ ASK_N_TOTALS = 12
 ANSWER_KEY = 13  # index of the last key on the left
 ANSWER_ROWS = 14  # rows on the left
 ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
-N_ASK = 16
+ASK_WHOLE_WEIGHTS = 16  # weights are whole numbers, so that sums of them are exact
+N_ASK = 24
 
 # Scratch.real
 ASK_WEIGHT = 0

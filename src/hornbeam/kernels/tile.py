@@ -3,7 +3,7 @@
 Deep in a tree the rows of a node are scattered over the whole table, and every code that
 is looked at is a cache miss. A subtree that is grown on a tile has its codes close
 together. Ranks are numbered anew within the tile, so that they are small: most nodes
-then count codes instead of sorting them.
+then count codes instead of sorting them. (Not for random cuts, which need the ranks.)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hornbeam.kernels.state import (
     N_ROWS,
     NODES_AT,
     PROBLEM_AT,
+    RANDOM_CUTS,
     ROWS_AT,
     SCRATCH_AT,
     load_nodes,
@@ -73,7 +74,8 @@ def make_tile(slots, tile_slots, node):  # type: ignore[no-untyped-def]
         tile.n_codes[feature] = problem.n_codes[feature]
         if problem.whole[KNOWS_CONSTANT] and nodes.constant[node * n_features + feature]:
             continue
-        if problem.whole[BYTES] or problem.is_category[feature]:
+        kept = problem.whole[RANDOM_CUTS]  # they look up the value behind a rank
+        if kept or problem.whole[BYTES] or problem.is_category[feature]:
             copy_column(problem, rows, feature, first, last, tile)
         else:
             tile.n_codes[feature] = rank_column(problem, rows, scratch, feature, first, last, tile)

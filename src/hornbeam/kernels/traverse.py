@@ -14,40 +14,63 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from hornbeam.dtypes import MULTIWAY, SUBSET, THRESHOLD
-from hornbeam.runtime.kernel import kernel
+from hornbeam.runtime.kernel import kernel, part
 
 MISSING_RIGHT = 1 << 30
 FEATURE_MASK = MISSING_RIGHT - 1
 LANES = 8
+BLOCK = 64  # rows that are looked at for infinities, then walked
+LARGEST = 1.7976931348623157e308
+
+
+@part
+def holds_infinite(values, row_step, column_step, n_columns, first, last):  # type: ignore[no-untyped-def]
+    """Whether any value of these rows is infinite (and bring the rows into the cache)."""
+    found = 0
+    if column_step == 1 and row_step == n_columns:
+        for i in range(first * n_columns, last * n_columns):
+            found += abs(values[i]) > LARGEST
+    else:
+        for column in range(n_columns):
+            for row in range(first, last):
+                found += abs(values[row * row_step + column * column_step]) > LARGEST
+    return found > 0
 
 
 @kernel
-def find_leaves(values, row_step, column_step, first, last, thresholds, links, leaves):  # type: ignore[no-untyped-def]
-    """Leaf of each row, for trees with thresholds only.
+def find_leaves(  # type: ignore[no-untyped-def]
+    values, row_step, column_step, n_columns, first, last, thresholds, links, lanes, leaves
+):
+    """Leaf of each row, for trees with thresholds only; False if a value is infinite.
 
     ``values[row * row_step + column * column_step]`` is the table; ``thresholds`` and
-    ``links`` are two views of the packed nodes.
+    ``links`` are two views of the packed nodes; ``lanes`` is room for LANES nodes.
     """
-    start = first
-    while start < last:
-        lanes = min(LANES, last - start)
-        for lane in range(lanes):
-            leaves[start + lane] = 0
-        moving = True
-        while moving:
-            moving = False
-            for lane in range(lanes):
-                row = start + lane
-                node = int64(leaves[row])
-                flags = int64(links[4 * node + 3])
-                x = values[row * row_step + (flags & FEATURE_MASK) * column_step]
-                right = x > thresholds[2 * node]
-                if x != x:
-                    right = (flags & MISSING_RIGHT) != 0
-                target = links[4 * node + 2] + right
-                moving |= target != node
-                leaves[row] = target
-        start += lanes
+    for block in range(first, last, BLOCK):
+        end = min(block + BLOCK, last)
+        if holds_infinite(values, row_step, column_step, n_columns, block, end):
+            return False
+        for start in range(block, end, LANES):
+            # the last group of a block overlaps the one before it, if there is one
+            row = max(min(start, end - LANES), block)
+            n_lanes = min(LANES, end - row)
+            for lane in range(LANES):
+                lanes[lane] = 0
+            moving = int64(1)
+            while moving != 0:
+                moving = int64(0)
+                for lane in range(LANES):
+                    node = lanes[lane]
+                    flags = int64(links[4 * node + 3])
+                    place = row + min(lane, n_lanes - 1)
+                    x = values[place * row_step + (flags & FEATURE_MASK) * column_step]
+                    right = int64(x > thresholds[2 * node]) | (int64(x != x) & (flags >> 30))
+                    target = int64(links[4 * node + 2]) + right
+                    moving |= target ^ node
+                    lanes[lane] = target
+            for lane in range(n_lanes):
+                leaves[row + lane] = lanes[lane]
+    return True
 
 
 @kernel

@@ -29,6 +29,16 @@ def derive(key, number):  # type: ignore[no-untyped-def]
 
 
 @part
+def derive_for_feature(key, feature):  # type: ignore[no-untyped-def]
+    """A key for a node's draws on one feature.
+
+    Branches count from 0 up, so features count from -1 down: a cut must not be drawn with
+    the numbers that a child of the node draws with.
+    """
+    return derive(key, -1 - int64(feature))
+
+
+@part
 def draw_below(key, counter, limit):  # type: ignore[no-untyped-def]
     """A whole number from 0 to limit - 1 (limit below 2**32)."""
     high = derive(key, counter) >> uint64(32)

@@ -180,10 +180,15 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
     # --- using the tree ---------------------------------------------------------------
 
     def _leaves(self, X: Any) -> Array:
-        tree = self.__dict__.get("tree_")
+        tree, name = self.__dict__.get("tree_"), type(self).__name__
         if tree is None:
             check_is_fitted(self)
-        return walker(tree).leaves(self.schema_.read(X, type(self).__name__), self.n_jobs)
+        leaves = None
+        if self.schema_.takes_as_is(X, name):
+            leaves = walker(tree).leaves(X, self.n_jobs)
+        if leaves is None:  # something else than a plain array, or one with an infinite value
+            leaves = walker(tree).leaves(self.schema_.read(X, name), self.n_jobs)
+        return leaves
 
     def apply(self, X: Any) -> Array:
         """Return the number of the leaf that each row falls into.
@@ -465,7 +470,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
         -------
         array of shape (n_samples, n_classes), or a list of them with several outputs
         """
-        value = self.tree_.value[self._leaves(X)] if hasattr(self, "tree_") else self._leaves(X)
+        leaves = self._leaves(X)
+        value = self.tree_.value[leaves]
         return value if self.n_outputs_ == 1 else self._blocks(value)
 
     def predict_log_proba(self, X: Any) -> Array | list[Array]:

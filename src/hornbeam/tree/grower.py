@@ -280,7 +280,9 @@ def _make_problem(
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
     whole[s.CELL_LIMIT] = _CELL_LIMIT
     whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
-    whole[s.UNIT_WEIGHTS] = bool(np.all(target.weight[rows.row] == 1.0))
+    weight = target.weight[rows.row]
+    whole[s.UNIT_WEIGHTS] = bool(np.all(weight == 1.0))
+    whole[s.WHOLE_WEIGHTS] = bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.MAX_CATEGORIES] = n_categories

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from hornbeam.dtypes import NODE, THRESHOLD, Array
-from hornbeam.kernels.traverse import MISSING_RIGHT, find_leaves, find_leaves_by_sets
+from hornbeam.kernels.traverse import LANES, MISSING_RIGHT, find_leaves, find_leaves_by_sets
 from hornbeam.runtime.team import run_parallel, thread_count
 from hornbeam.tree.storage import Tree
 
@@ -33,8 +34,8 @@ class Walker:
         self.thresholds = packed.view(np.float64)
         self.links = packed.view(np.int32)
 
-    def leaves(self, matrix: Any, n_jobs: int | None = 1) -> Array:
-        """Leaf of each row of a matrix that a schema has read."""
+    def leaves(self, matrix: Any, n_jobs: int | None = 1) -> Array | None:
+        """Leaf of each row of a matrix; None if an infinite value was met on the way."""
         n_rows = matrix.shape[0]
         leaves = np.empty(n_rows, NODE)
         if scipy.sparse.issparse(matrix):
@@ -43,39 +44,37 @@ class Walker:
                 block = matrix[start : start + step].toarray()
                 leaves[start : start + step] = self.leaves(block, n_jobs)
             return leaves
+        walk = self._walk_on(matrix, leaves)
+        seconds = n_rows * self.seconds_per_row
+        if n_rows <= _CHUNK_ROWS or thread_count(n_jobs, seconds) == 1:
+            return leaves if walk(0, n_rows) else None
+        n_chunks = -(-n_rows // _CHUNK_ROWS)
+        finite = np.ones(n_chunks, bool)
+
+        def walk_chunk(chunk: int) -> None:
+            first = chunk * _CHUNK_ROWS
+            finite[chunk] = walk(first, min(n_rows, first + _CHUNK_ROWS))
+
+        run_parallel(walk_chunk, n_chunks, n_jobs, seconds)
+        return leaves if finite.all() else None
+
+    def _walk_on(self, matrix: Array, leaves: Array) -> Callable[[int, int], bool]:
+        """A function that walks a span of the rows; it says whether all values are finite."""
         flat = matrix.ravel(order="K")
         row_step = matrix.strides[0] // matrix.itemsize
         column_step = matrix.strides[1] // matrix.itemsize
-        if n_rows == 1:
-            row_step = 0
-        seconds = n_rows * self.seconds_per_row
-        if n_rows <= _CHUNK_ROWS or thread_count(n_jobs, seconds) == 1:
-            self._walk(flat, row_step, column_step, 0, n_rows, leaves)
-            return leaves
-        run_parallel(
-            lambda chunk: self._walk(
-                flat,
-                row_step,
-                column_step,
-                chunk * _CHUNK_ROWS,
-                min(n_rows, (chunk + 1) * _CHUNK_ROWS),
-                leaves,
-            ),
-            -(-n_rows // _CHUNK_ROWS),
-            n_jobs,
-            seconds,
-        )
-        return leaves
+        n_columns = matrix.shape[1]
 
-    def _walk(
-        self, flat: Array, row_step: int, column_step: int, first: int, last: int, leaves: Array
-    ) -> None:
-        if self.only_thresholds:
-            find_leaves(
-                flat, row_step, column_step, first, last, self.thresholds, self.links, leaves
-            )
-        else:
+        def walk(first: int, last: int) -> bool:
+            if self.only_thresholds:
+                return find_leaves(  # type: ignore[no-any-return]
+                    flat, row_step, column_step, n_columns, first, last,
+                    self.thresholds, self.links, np.empty(LANES, np.int64), leaves,
+                )  # fmt: skip
             find_leaves_by_sets(flat, row_step, column_step, first, last, self.tree, leaves)
+            return True
+
+        return walk
 
 
 _walkers: WeakKeyDictionary[Tree, Walker] = WeakKeyDictionary()

@@ -1,0 +1,105 @@
+"""The stored tree: what can be read off it, and that the digest sees everything."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hornbeam as hb
+from hornbeam.tree.storage import TREE_FIELDS, Tree
+
+
+@pytest.fixture(scope="module")
+def tree() -> Tree:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "c": rng.choice(list("pqrst"), 80)})
+    y = frame["a"].to_numpy() + 3.0 * frame["c"].isin(["p", "s"]).to_numpy()
+    stored: Tree = hb.DecisionTreeRegressor(max_depth=4).fit(frame, y).tree_
+    assert set(stored.kind) == {0, 1, 2}
+    return stored
+
+
+def changed(array):
+    """A copy with one entry that differs."""
+    copy = array.copy()
+    copy.flat[-1] = 1 if copy.flat[-1] != 1 else 2
+    return copy
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", [field.name for field in fields(Tree)])
+def test_digest_changes_with_every_array(tree, name):
+    other = replace(tree, **{name: changed(getattr(tree, name))})
+    assert other.digest() != tree.digest()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", [field.name for field in fields(Tree)])
+def test_digest_sees_the_dtype_but_not_the_layout(tree, name):
+    array = getattr(tree, name)
+    swapped = array.astype(array.dtype.newbyteorder(">"))
+    strided = np.repeat(array, 2, axis=0)[::2]
+    assert replace(tree, **{name: swapped}).digest() == tree.digest()
+    assert replace(tree, **{name: strided}).digest() == tree.digest()
+    other_kind = np.float32 if array.dtype != np.float32 else np.float64
+    assert replace(tree, **{name: array.astype(other_kind)}).digest() != tree.digest()
+
+
+@pytest.mark.quick
+def test_arrays_have_the_declared_dtypes_and_lengths(tree):
+    assert list(TREE_FIELDS) == [field.name for field in fields(Tree)]
+    for name, kind in TREE_FIELDS.items():
+        assert getattr(tree, name).dtype == kind, name
+    assert len(tree.set_start) == tree.node_count + 1
+    assert tree.set_start[-1] == len(tree.set_words)
+
+
+@pytest.mark.quick
+def test_children_are_neighbours_after_their_parent(tree):
+    inner = np.flatnonzero(~tree.is_leaf)
+    assert (tree.first_child[inner] > inner).all()
+    assert tree.parent[0] == -1
+    for node in inner:
+        first = tree.first_child[node]
+        assert tree.parent[first] == tree.parent[first + 1] == node
+    assert sorted([0, *tree.first_child[inner], *(tree.first_child[inner] + 1)]) == list(
+        range(tree.node_count)
+    )
+
+
+@pytest.mark.quick
+def test_nodes_are_numbered_level_by_level(tree):
+    assert (np.diff(tree.depth) >= 0).all()
+    assert tree.max_depth == tree.depth.max() == 4
+    assert tree.depth[tree.first_child[~tree.is_leaf]] == pytest.approx(
+        tree.depth[~tree.is_leaf] + 1
+    )
+
+
+@pytest.mark.quick
+def test_children_share_the_rows_of_their_parent(tree):
+    inner = np.flatnonzero(~tree.is_leaf)
+    left, right = tree.children_left[inner], tree.children_right[inner]
+    assert (tree.n_samples[left] + tree.n_samples[right] == tree.n_samples[inner]).all()
+    assert tree.weight[left] + tree.weight[right] == pytest.approx(tree.weight[inner])
+    assert tree.n_leaves == tree.is_leaf.sum() == len(inner) + 1
+
+
+@pytest.mark.quick
+def test_leaves_ask_nothing(tree):
+    leaf = tree.is_leaf
+    assert (tree.feature[leaf] == -1).all() and (tree.first_child[leaf] == 0).all()
+    assert (tree.children_left[leaf] == -1).all() and (tree.children_right[leaf] == -1).all()
+    assert np.isnan(tree.threshold[leaf]).all() and (tree.n_branches[leaf] == 0).all()
+
+
+@pytest.mark.quick
+def test_category_set_reads_the_bits():
+    words = np.array([1 << 3 | 1 << 63, 1 << 1], np.uint64)
+    leaf = hb.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).tree_
+    tree = replace(leaf, set_start=np.array([0, 2, 2, 2]), set_words=words)
+    assert tree.category_set(0).tolist() == [3, 63, 65]
+    assert tree.category_set(1).tolist() == []

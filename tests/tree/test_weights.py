@@ -1,0 +1,124 @@
+"""Sample weights and class weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tree.test_oracle import random_table
+
+import hornbeam as hb
+
+CRITERIA = {
+    "gini": hb.DecisionTreeClassifier,
+    "entropy": hb.DecisionTreeClassifier,
+    "misclassification": hb.DecisionTreeClassifier,
+    "squared_error": hb.DecisionTreeRegressor,
+    "absolute_error": hb.DecisionTreeRegressor,
+    "friedman_mse": hb.DecisionTreeRegressor,
+    "poisson": hb.DecisionTreeRegressor,
+}
+FINDERS = ["exact", "histogram"]
+# Arrays of a tree that do not say how many rows there are or what they weigh.
+SHAPE = ("first_child", "feature", "kind", "threshold", "set_words", "impurity", "value")
+
+
+def table(seed=0, n=60):
+    """Whole numbers as targets, so that sums do not depend on their order."""
+    rng = np.random.default_rng(seed)
+    X = random_table(rng, n, n_categories=4, missing=True)
+    return X, 1 + rng.integers(0, 3, n), rng
+
+
+def assert_same_shape(one, other):
+    for name in SHAPE:
+        ours, theirs = getattr(one.tree_, name), getattr(other.tree_, name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+
+
+@pytest.mark.mission("T13")
+@pytest.mark.quick
+@pytest.mark.parametrize("finder", FINDERS)
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_weight_two_is_the_row_twice(criterion, finder):
+    for seed in range(3):
+        X, y, rng = table(seed)
+        times = rng.integers(1, 4, len(y))
+        again = np.repeat(np.arange(len(y)), times)
+        make = CRITERIA[criterion]
+        weighted = make(criterion=criterion, finder=finder).fit(X, y, sample_weight=times)
+        repeated = make(criterion=criterion, finder=finder).fit(X.iloc[again], y[again])
+        assert_same_shape(weighted, repeated)
+        np.testing.assert_array_equal(weighted.tree_.weight, repeated.tree_.weight)
+
+
+@pytest.mark.mission("T13")
+@pytest.mark.quick
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_weight_zero_is_no_row(criterion):
+    for seed in range(3):
+        X, y, rng = table(seed)
+        keep = rng.random(len(y)) < 0.7
+        make = CRITERIA[criterion]
+        weighted = make(criterion=criterion).fit(X, y, sample_weight=keep.astype(float))
+        dropped = make(criterion=criterion).fit(X.iloc[keep], y[keep])
+        assert_same_splits_of_known_rows(weighted, dropped, X.iloc[keep])
+
+
+def assert_same_splits_of_known_rows(one, other, X):
+    """Everything but category numbers: a category that only left-out rows have is still known."""
+    for name in ("first_child", "feature", "kind", "threshold", "n_samples", "weight", "impurity"):
+        np.testing.assert_array_equal(getattr(one.tree_, name), getattr(other.tree_, name))
+    np.testing.assert_array_equal(one.apply(X), other.apply(X))
+
+
+@pytest.mark.mission("T13")
+@pytest.mark.quick
+def test_rows_of_weight_zero_do_not_count_for_the_limits():
+    X = np.arange(20.0)[:, None]
+    y = np.repeat([0.0, 1.0], 10)
+    weight = np.ones(20)
+    weight[:8] = 0.0  # two rows of the first half are left
+    tree = hb.DecisionTreeRegressor(min_samples_leaf=3).fit(X, y, sample_weight=weight)
+    assert tree.tree_.n_samples[0] == 12
+    assert tree.tree_.n_samples.min() >= 3
+
+
+@pytest.mark.mission("T13")
+@pytest.mark.quick
+@pytest.mark.parametrize("factor", [2.0, 0.25, 2.0**400, 2.0**-400])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_common_factor_changes_nothing(criterion, factor):
+    X, y, rng = table()
+    weight = rng.uniform(0.1, 2.0, len(y))
+    make = CRITERIA[criterion]
+    plain = make(criterion=criterion).fit(X, y, sample_weight=weight)
+    scaled = make(criterion=criterion).fit(X, y, sample_weight=factor * weight)
+    assert_same_shape(plain, scaled)
+
+
+@pytest.mark.mission("T13")
+@pytest.mark.quick
+@pytest.mark.parametrize("class_weight", ["balanced", {1: 1.0, 2: 4.0, 3: 0.5}, {2: 3.0}])
+def test_class_weight_is_a_sample_weight(class_weight):
+    X, y, rng = table(n=90)
+    weight = rng.uniform(0.5, 2.0, len(y))
+    counts = {k: (y == k).sum() for k in (1, 2, 3)}
+    if class_weight == "balanced":
+        factor = {k: len(y) / (3 * count) for k, count in counts.items()}
+    else:
+        factor = {1: 1.0, 2: 1.0, 3: 1.0, **class_weight}
+    by_class = hb.DecisionTreeClassifier(class_weight=class_weight).fit(X, y, weight)
+    by_row = hb.DecisionTreeClassifier().fit(X, y, weight * [factor[k] for k in y])
+    assert by_class.digest() == by_row.digest()
+
+
+@pytest.mark.mission("T13")
+@pytest.mark.quick
+def test_weights_decide_the_leaf():
+    X, y = [[0.0], [0.0]], [0, 1]
+    tree = hb.DecisionTreeClassifier().fit(X, y, sample_weight=[1.0, 3.0])
+    assert tree.predict_proba([[0.0]]).tolist() == [[0.25, 0.75]]
+    values = hb.DecisionTreeRegressor().fit(X, [0.0, 4.0], sample_weight=[1.0, 3.0])
+    assert values.predict([[0.0]]).tolist() == [3.0]
+    median = hb.DecisionTreeRegressor(criterion="absolute_error")
+    assert median.fit(X, [0.0, 4.0], sample_weight=[1.0, 3.0]).predict([[0.0]]).tolist() == [4.0]
