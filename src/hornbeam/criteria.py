@@ -57,7 +57,7 @@ __all__ = [
 # --- classification -----------------------------------------------------------------
 
 
-def gini(counts, weight):  # type: ignore[no-untyped-def]
+def gini(counts, weight):
     """Gini impurity 1 - sum p_k^2 (source 000, part A; 001, section 2)."""
     squares = 0.0
     for k in range(len(counts)):
@@ -65,7 +65,7 @@ def gini(counts, weight):  # type: ignore[no-untyped-def]
     return 1.0 - squares / (weight * weight)
 
 
-def entropy(counts, weight):  # type: ignore[no-untyped-def]
+def entropy(counts, weight):
     """Entropy - sum p_k log2 p_k, in bits (source 000, part A; 001, section 2)."""
     bits = 0.0
     for k in range(len(counts)):
@@ -75,7 +75,7 @@ def entropy(counts, weight):  # type: ignore[no-untyped-def]
     return bits
 
 
-def misclassification(counts, weight):  # type: ignore[no-untyped-def]
+def misclassification(counts, weight):
     """Misclassification error 1 - max p_k (source 000, part A)."""
     largest = 0.0
     for k in range(len(counts)):
@@ -86,13 +86,13 @@ def misclassification(counts, weight):  # type: ignore[no-untyped-def]
 # --- regression ---------------------------------------------------------------------
 
 
-def squared_error(weight, total, squares):  # type: ignore[no-untyped-def]
+def squared_error(weight, total, squares):
     """Mean squared error around the mean: the variance (source 001, section 2)."""
     mean = total / weight
     return squares / weight - mean * mean
 
 
-def poisson_deviance(weight, total, logs):  # type: ignore[no-untyped-def]
+def poisson_deviance(weight, total, logs):
     """Half the mean Poisson deviance around the mean; ``logs`` is the sum of w*y*log(y)."""
     mean = total / weight
     if mean <= EPSILON:
@@ -111,7 +111,7 @@ def _inner(function: Callable[..., Any]) -> Any:
     return numba.njit(error_model="numpy", nogil=True)(function)
 
 
-def _squared_error_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
+def _squared_error_score(left, right, n_outputs):
     """Sum of squared sums over weights: what a split changes of the squared error."""
     left_squares = 0.0
     right_squares = 0.0
@@ -121,7 +121,7 @@ def _squared_error_score(left, right, n_outputs):  # type: ignore[no-untyped-def
     return left_squares / left[0] + right_squares / right[0]
 
 
-def _friedman_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
+def _friedman_score(left, right, n_outputs):
     """Friedman's improvement w_l w_r / (w_l + w_r) * (mean_l - mean_r)^2, eq. 35 of his paper."""
     difference = 0.0
     for output in range(n_outputs):
@@ -129,7 +129,7 @@ def _friedman_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     return difference * difference / (left[0] * right[0])
 
 
-def _poisson_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
+def _poisson_score(left, right, n_outputs):
     """What a split changes of the Poisson deviance; children need positive sums."""
     score = 0.0
     for output in range(n_outputs):
@@ -145,7 +145,7 @@ def _poisson_score(left, right, n_outputs):  # type: ignore[no-untyped-def]
     return score
 
 
-def _gini_score(left, total, left_weight, right_weight, class_start, squares):  # type: ignore[no-untyped-def]
+def _gini_score(left, total, left_weight, right_weight, class_start, squares):
     """Minus the Gini impurity of both sides, from the sums of squared class weights."""
     left_squares, right_squares = squares
     if left_squares < 0.0:
@@ -171,7 +171,7 @@ def _class_functions(
     single_score = compiled if own_score is None else _inner(own_score)
 
     @_inner
-    def impurity(counts, weight, class_start, n_outputs):  # type: ignore[no-untyped-def]
+    def impurity(counts, weight, class_start, n_outputs):
         counts = as_array(counts, class_start[n_outputs])
         if n_outputs == 1:
             return compiled(counts, weight)
@@ -181,7 +181,7 @@ def _class_functions(
         return total / n_outputs
 
     @_inner
-    def score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):  # type: ignore[no-untyped-def]
+    def score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):
         if shortcut and n_outputs == 1:
             return single_score(left, total, left_weight, right_weight, class_start, squares)
         for k in range(class_start[n_outputs]):
@@ -200,7 +200,7 @@ def _moment_functions(
     compiled = _inner(block)
 
     @_inner
-    def impurity(total, n_outputs):  # type: ignore[no-untyped-def]
+    def impurity(total, n_outputs):
         mean = 0.0
         for output in range(n_outputs):
             mean += compiled(total[0], total[1 + output], total[1 + n_outputs + output])
@@ -210,7 +210,7 @@ def _moment_functions(
         return impurity, _inner(own_score)
 
     @_inner
-    def score(left, right, n_outputs):  # type: ignore[no-untyped-def]
+    def score(left, right, n_outputs):
         return -right[0] * impurity(right, n_outputs) - left[0] * impurity(left, n_outputs)
 
     return impurity, score

@@ -97,3 +97,17 @@ def test_bools_and_categoricals_need_no_encoding():
     tree = hb.DecisionTreeClassifier().fit(X, y)
     assert tree.predict(X).tolist() == y.tolist()
     assert set(tree.tree_.kind[~tree.tree_.is_leaf]) == {2}
+
+
+@pytest.mark.mission("T4")
+@pytest.mark.quick
+@pytest.mark.parametrize("finder", ["exact", "histogram"])
+@pytest.mark.parametrize("n", [3, 40])
+def test_a_category_column_without_any_category_is_no_crash(n, finder):
+    """Nothing but missing strings: a category, and not one of it is known."""
+    X = pd.DataFrame({"number": np.arange(n) % 3.0, "empty": pd.Series([None] * n, dtype=str)})
+    tree = hb.DecisionTreeClassifier(finder=finder).fit(X, np.arange(n) % 3)
+    assert tree.schema_.is_category.tolist() == [False, True]
+    assert tree.predict(X).tolist() == (np.arange(n) % 3).tolist()
+    alone = hb.DecisionTreeClassifier(finder=finder).fit(X[["empty"]], np.arange(n) % 3)
+    assert alone.get_n_leaves() == 1

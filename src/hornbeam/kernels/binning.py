@@ -186,4 +186,4 @@ def number_categories(column: Array, code_of: Array, missing: int, codes: Array)
 def hash_rows(seed: int, hashes: Array) -> None:
     """Hash every row number; the rows with the smallest hashes are a random sample."""
     for row in range(hashes.size):
-        hashes[row] = derive(seed, row)  # type: ignore[no-untyped-call]
+        hashes[row] = derive(seed, row)

@@ -105,7 +105,7 @@ from hornbeam.runtime.random import derive, draw_below
 
 
 @part
-def comes_before(nodes, one, other):  # type: ignore[no-untyped-def]
+def comes_before(nodes, one, other):
     """Best-first order: nodes not yet searched, then the larger gain, then the older node."""
     gain_one = math.inf if nodes.state[one] == UNSEEN else nodes.gain[one]
     gain_other = math.inf if nodes.state[other] == UNSEEN else nodes.gain[other]
@@ -113,7 +113,7 @@ def comes_before(nodes, one, other):  # type: ignore[no-untyped-def]
 
 
 @part
-def push(problem, nodes, desk, node):  # type: ignore[no-untyped-def]
+def push(problem, nodes, desk, node):
     """Put a node on the frontier (a heap when growing best-first)."""
     frontier, words = desk.frontier, desk.words
     place = words[WORD_TAIL]
@@ -126,7 +126,7 @@ def push(problem, nodes, desk, node):  # type: ignore[no-untyped-def]
 
 
 @part
-def pop(problem, nodes, desk):  # type: ignore[no-untyped-def]
+def pop(problem, nodes, desk):
     """Take the next node from the frontier, -1 if there is none."""
     frontier, words = desk.frontier, desk.words
     if words[WORD_HEAD] == words[WORD_TAIL]:
@@ -159,7 +159,7 @@ def pop(problem, nodes, desk):  # type: ignore[no-untyped-def]
 
 
 @part
-def may_split(problem, nodes, node):  # type: ignore[no-untyped-def]
+def may_split(problem, nodes, node):
     """Whether the pre-pruning rules let a node be searched at all."""
     whole, real = problem.whole, problem.real
     count = nodes.last[node] - nodes.first[node]
@@ -173,7 +173,7 @@ def may_split(problem, nodes, node):  # type: ignore[no-untyped-def]
 
 
 @part
-def list_features(problem, nodes, node, desk):  # type: ignore[no-untyped-def]
+def list_features(problem, nodes, node, desk):
     """List the features that are not known to be constant; returns how many."""
     n_features = problem.whole[N_FEATURES]
     n_candidates = 0
@@ -185,7 +185,7 @@ def list_features(problem, nodes, node, desk):  # type: ignore[no-untyped-def]
 
 
 @part
-def draw_features(nodes, node, desk, drawn, need, n_candidates):  # type: ignore[no-untyped-def]
+def draw_features(nodes, node, desk, drawn, need, n_candidates):
     """Bring ``need`` random features to the places after ``drawn`` (Fisher-Yates)."""
     key = nodes.key[node]
     for place in range(drawn, drawn + need):
@@ -196,7 +196,7 @@ def draw_features(nodes, node, desk, drawn, need, n_candidates):  # type: ignore
 
 
 @part
-def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):  # type: ignore[no-untyped-def]
+def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
     n_features = problem.whole[N_FEATURES]
@@ -216,7 +216,7 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared)
 
 
 @part
-def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared):  # type: ignore[no-untyped-def]
+def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared):
     """Search a node's best split with all threads of the desk.
 
     Features are drawn in rounds until ``max_features`` of them were not constant: a
@@ -248,7 +248,7 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
 
 
 @part
-def best_rank(desk, size):  # type: ignore[no-untyped-def]
+def best_rank(desk, size):
     """Which thread of the desk found the best split: score, then the lower feature."""
     best = 0
     for rank in range(1, size):
@@ -260,7 +260,7 @@ def best_rank(desk, size):  # type: ignore[no-untyped-def]
 
 
 @part
-def part_rows(problem, rows, nodes, node, desk, rank):  # type: ignore[no-untyped-def]
+def part_rows(problem, rows, nodes, node, desk, rank):
     """Move the rows that go left before those that go right, keeping their order.
 
     Both places are written and one of them advances, so there is no branch to mispredict.
@@ -319,7 +319,7 @@ def part_rows(problem, rows, nodes, node, desk, rank):  # type: ignore[no-untype
 
 
 @part
-def summarise(problem, rows, nodes, node, scratch):  # type: ignore[no-untyped-def]
+def summarise(problem, rows, nodes, node, scratch):
     """Totals, weight and impurity of a node from its rows."""
     scratch.ask[ASK_FIRST] = nodes.first[node]
     scratch.ask[ASK_LAST] = nodes.last[node]
@@ -342,14 +342,14 @@ def summarise(problem, rows, nodes, node, scratch):  # type: ignore[no-untyped-d
 
 
 @part
-def value_of(problem, nodes, node):  # type: ignore[no-untyped-def]
+def value_of(problem, nodes, node):
     """The value that monotone constraints bound: mean, median or share of the last class."""
     total = nodes.totals[node * problem.whole[N_TOTALS] + problem.whole[VALUE_AT]]
     return total if problem.whole[VALUE_IS_TOTAL] else total / nodes.weight[node]
 
 
 @part
-def bound_children(problem, nodes, node, child):  # type: ignore[no-untyped-def]
+def bound_children(problem, nodes, node, child):
     """Hand the bounds of monotone constraints on to the children."""
     for branch in range(2):
         nodes.lower[child + branch] = nodes.lower[node]
@@ -363,7 +363,7 @@ def bound_children(problem, nodes, node, child):  # type: ignore[no-untyped-def]
 
 
 @part
-def make_children(problem, rows, nodes, node, middle, scratch, shared):  # type: ignore[no-untyped-def]
+def make_children(problem, rows, nodes, node, middle, scratch, shared):
     """Make both children of a node whose rows are parted at ``middle``."""
     child = atomic_add(shared, NODE_COUNT, 2)
     nodes.child[node] = child
@@ -385,7 +385,7 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):  # type:
 
 
 @part
-def keep_category_set(problem, nodes, node, desk, rank, shared):  # type: ignore[no-untyped-def]
+def keep_category_set(problem, nodes, node, desk, rank, shared):
     """Write the bit set of categories that go left.
 
     A category the node has not seen goes where its missing values go.
@@ -406,7 +406,7 @@ def keep_category_set(problem, nodes, node, desk, rank, shared):  # type: ignore
 
 
 @part
-def settle(problem, rows, nodes, node, scratch, desk, size, shared):  # type: ignore[no-untyped-def]
+def settle(problem, rows, nodes, node, scratch, desk, size, shared):
     """Turn the best split found into children; returns whether the gain is large enough."""
     rank = best_rank(desk, size)
     if desk.best_score[rank] == -math.inf:
@@ -432,7 +432,7 @@ def settle(problem, rows, nodes, node, scratch, desk, size, shared):  # type: ig
 
 
 @part
-def has_room(problem, desk, shared):  # type: ignore[no-untyped-def]
+def has_room(problem, desk, shared):
     """Whether every thread can still make two nodes and one category set."""
     whole = problem.whole
     threads = whole[THREADS]
@@ -444,7 +444,7 @@ def has_room(problem, desk, shared):  # type: ignore[no-untyped-def]
 
 
 @part
-def adopt_children(problem, nodes, node, desk, tasks, shared):  # type: ignore[no-untyped-def]
+def adopt_children(problem, nodes, node, desk, tasks, shared):
     """Make a split final and put the children on the frontier, or aside as tasks.
 
     A task is a node so small that one thread should grow it and all below it, in a tile
@@ -463,7 +463,7 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):  # type: ignore[n
 
 
 @part
-def next_node(problem, nodes, desk, tasks, shared):  # type: ignore[no-untyped-def]
+def next_node(problem, nodes, desk, tasks, shared):
     """The next node to search, or -1 with a status: done, full or stopped.
 
     Nodes that may not be split become leaves here, so that every node handed to the
@@ -492,7 +492,7 @@ def next_node(problem, nodes, desk, tasks, shared):  # type: ignore[no-untyped-d
 
 
 @kernel
-def expand(slots, desk_at, rank, size):  # type: ignore[no-untyped-def]
+def expand(slots, desk_at, rank, size):
     """Grow until the frontier of a desk is empty, room runs out or somebody says stop.
 
     All ``size`` threads at the desk call this together. Returns DONE, FULL or STOPPED.

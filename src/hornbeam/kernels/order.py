@@ -23,7 +23,7 @@ ENTRY_MASK = 0xFFFFFFFF  # the entry's half of a key
 
 
 @part
-def code_at(problem, feature, row):  # type: ignore[no-untyped-def]
+def code_at(problem, feature, row):
     """Code of a row; a missing one is MISSING_RANK, whatever the width of the codes."""
     place = feature * problem.whole[N_ROWS] + row
     if problem.whole[BYTES]:
@@ -33,7 +33,7 @@ def code_at(problem, feature, row):  # type: ignore[no-untyped-def]
 
 
 @part
-def row_keys(problem, rows, feature, first, last, keys):  # type: ignore[no-untyped-def]
+def row_keys(problem, rows, feature, first, last, keys):
     """One key per row, missing ones last; the entry is the row's place in the node order.
 
     Returns the smallest and largest code and how many rows are not missing.
@@ -54,7 +54,7 @@ def row_keys(problem, rows, feature, first, last, keys):  # type: ignore[no-unty
 
 
 @part
-def sort_keys(keys, spare, count, low, high, counters):  # type: ignore[no-untyped-def]
+def sort_keys(keys, spare, count, low, high, counters):
     """Sort keys by code, keeping the row order among equal codes.
 
     Returns 1 when the result lies in ``spare``, 0 when it lies in ``keys``. All codes are
@@ -104,7 +104,7 @@ def sort_keys(keys, spare, count, low, high, counters):  # type: ignore[no-untyp
 
 
 @part
-def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, cell_rows):  # type: ignore[no-untyped-def]
+def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, cell_rows):
     """Count the rows of each (code, class).
 
     Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
@@ -123,7 +123,7 @@ def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, ce
 
 
 @part
-def fill_cells(problem, rows, scratch, feature, first, last):  # type: ignore[no-untyped-def]
+def fill_cells(problem, rows, scratch, feature, first, last):
     """Histogram of a node's rows, and which codes occur (one bit per code).
 
     There is a cell per (code, class), or per code where moments are summed. Missing values
@@ -162,7 +162,7 @@ def fill_cells(problem, rows, scratch, feature, first, last):  # type: ignore[no
 
 
 @part
-def cell_keys(problem, scratch, feature):  # type: ignore[no-untyped-def]
+def cell_keys(problem, scratch, feature):
     """Make the cells in use entries, by ascending code, and clear them.
 
     Returns how many entries there are, and how many of them are not missing.
@@ -202,7 +202,7 @@ def cell_keys(problem, scratch, feature):  # type: ignore[no-untyped-def]
 
 
 @part
-def merge_sort(values, items, spare_items, count):  # type: ignore[no-untyped-def]
+def merge_sort(values, items, spare_items, count):
     """Sort ``items`` by ``values[item]``, ascending and stable (n log n, no recursion)."""
     width = 1
     while width < count:

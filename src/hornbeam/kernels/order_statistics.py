@@ -42,7 +42,7 @@ ORDER_BLOCKS = 9
 
 
 @part
-def sort_values(order, count):  # type: ignore[no-untyped-def]
+def sort_values(order, count):
     """Sort ITEMS by VALUES (stable merge sort) and write each item's rank to RANKS."""
     items, spare, values = ITEMS * count, SPARE * count, VALUES * count
     for i in range(count):
@@ -75,7 +75,7 @@ def sort_values(order, count):  # type: ignore[no-untyped-def]
 
 
 @part
-def add_row(order, count, item, weight):  # type: ignore[no-untyped-def]
+def add_row(order, count, item, weight):
     """Add a row to the Fenwick tree."""
     index = int64(order[RANKS * count + item])
     amount = weight * order[VALUES * count + item]
@@ -86,7 +86,7 @@ def add_row(order, count, item, weight):  # type: ignore[no-untyped-def]
 
 
 @part
-def median_and_loss(order, count, weight, total):  # type: ignore[no-untyped-def]
+def median_and_loss(order, count, weight, total):
     """Weighted median of the rows in the Fenwick tree, and their loss around it."""
     step = 1
     while step * 2 <= count:
@@ -109,7 +109,7 @@ def median_and_loss(order, count, weight, total):  # type: ignore[no-untyped-def
 
 
 @part
-def clear_tree(order, count):  # type: ignore[no-untyped-def]
+def clear_tree(order, count):
     """Empty the Fenwick tree."""
     for i in range(count):
         order[TREE_WEIGHT * count + i] = 0.0
@@ -117,7 +117,7 @@ def clear_tree(order, count):  # type: ignore[no-untyped-def]
 
 
 @part
-def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, early, side):  # type: ignore[no-untyped-def]
+def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, early, side):
     """Walk keys ``first`` to ``last`` and add, at every cut, the loss of the rows behind.
 
     ``early``: the missing rows (keys from n_keys on) are behind from the start.
@@ -147,9 +147,7 @@ def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, ea
 
 
 @kernel
-def scan_order(  # type: ignore[no-untyped-def]
-    keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
-):
+def scan_order(keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real):
     """Scan of the absolute error (see kernels/scan.py for the protocol)."""
     n_keys, count = ask[ASK_KEYS], ask[ASK_ROWS]
     n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
@@ -198,7 +196,7 @@ def scan_order(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_order(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
+def sum_order(labels, stats, class_start, total, order, ask, real):
     """Medians of a node's rows, and the mean absolute error around them."""
     first, count = ask[ASK_FIRST], ask[ASK_LAST] - ask[ASK_FIRST]
     n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]

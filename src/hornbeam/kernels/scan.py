@@ -69,7 +69,7 @@ SUMMARY_SIGNATURE = float64(
 
 
 @part
-def keeps_order(direction, left_value, right_value, lower, upper):  # type: ignore[no-untyped-def]
+def keeps_order(direction, left_value, right_value, lower, upper):
     """Whether two child values respect a monotone direction and the node's bounds."""
     inside = lower <= left_value <= upper and lower <= right_value <= upper
     return inside and (left_value - right_value) * direction <= 0
@@ -84,7 +84,7 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
     weights are whole numbers), else negative.
     """
 
-    def scan_classes(  # type: ignore[no-untyped-def]
+    def scan_classes(
         keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
     ):
         n_classes = ask[ASK_N_TOTALS]
@@ -146,7 +146,7 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
 def make_class_summary(impurity: Callable[..., float], variant: str | None) -> Any:
     """Class weights of a node's rows, and the mean of its outputs' impurities."""
 
-    def sum_classes(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
+    def sum_classes(labels, stats, class_start, total, order, ask, real):
         n_labels = ask[ASK_N_LABELS]
         n_classes = ask[ASK_N_TOTALS]
         for k in range(n_classes):
@@ -165,7 +165,7 @@ def make_class_summary(impurity: Callable[..., float], variant: str | None) -> A
 def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
     """Scan of moments (weight, sums, sums of squares); ``score(left, right, n_outputs)``."""
 
-    def scan_moments(  # type: ignore[no-untyped-def]
+    def scan_moments(
         keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
     ):
         n_keys, n_stats, n_outputs = ask[ASK_KEYS], ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
@@ -210,7 +210,7 @@ def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
 def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> Any:
     """Moments of a node's rows, and the mean of its outputs' impurities."""
 
-    def sum_moments(labels, stats, class_start, total, order, ask, real):  # type: ignore[no-untyped-def]
+    def sum_moments(labels, stats, class_start, total, order, ask, real):
         n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
         first, last = ask[ASK_FIRST], ask[ASK_LAST]
         for s in range(n_stats):

@@ -80,7 +80,7 @@ SORTED_ROWS = 24
 
 
 @part
-def ask_about_node(problem, nodes, node, scratch):  # type: ignore[no-untyped-def]
+def ask_about_node(problem, nodes, node, scratch):
     """Fill in the parts of a scan's question that are the same for all features."""
     ask, real = scratch.ask, scratch.real
     ask[ASK_ROWS] = nodes.last[node] - nodes.first[node]
@@ -102,13 +102,13 @@ def ask_about_node(problem, nodes, node, scratch):  # type: ignore[no-untyped-de
 
 
 @part
-def present_keys(scratch):  # type: ignore[no-untyped-def]
+def present_keys(scratch):
     """The array that holds the present key list."""
     return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
 
 
 @part
-def put_missing_left(rows, scratch):  # type: ignore[no-untyped-def]
+def put_missing_left(rows, scratch):
     """Sum the entries whose code is missing: they are on the left before the scan starts."""
     ask, start, cells = scratch.ask, scratch.start, scratch.ask[ASK_CELLS]
     keys = present_keys(scratch)
@@ -128,7 +128,7 @@ def put_missing_left(rows, scratch):  # type: ignore[no-untyped-def]
 
 
 @part
-def put_nothing_left(scratch):  # type: ignore[no-untyped-def]
+def put_nothing_left(scratch):
     """Start a scan with an empty left side."""
     for k in range(scratch.ask[ASK_N_TOTALS]):
         scratch.start[k] = 0.0
@@ -137,7 +137,7 @@ def put_nothing_left(scratch):  # type: ignore[no-untyped-def]
 
 
 @part
-def scan(problem, rows, scratch):  # type: ignore[no-untyped-def]
+def scan(problem, rows, scratch):
     """Best score over the cuts of the present key list."""
     cells = scratch.ask[ASK_CELLS]
     return call_address(
@@ -160,7 +160,7 @@ def scan(problem, rows, scratch):  # type: ignore[no-untyped-def]
 
 
 @part
-def beats(score, feature, best_score, best_feature):  # type: ignore[no-untyped-def]
+def beats(score, feature, best_score, best_feature):
     """Total order of candidates: score, then the lower feature, then the earlier cut."""
     if score == -math.inf or score != score:
         return False
@@ -168,7 +168,7 @@ def beats(score, feature, best_score, best_feature):  # type: ignore[no-untyped-
 
 
 @part
-def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):  # type: ignore[no-untyped-def]
+def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):
     """Scan the present key list for both sides of the missing values; keep the best.
 
     Returns whether this list holds the best split so far.
@@ -194,7 +194,7 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):  # type: i
 
 
 @part
-def order_entries(problem, rows, nodes, node, scratch, feature):  # type: ignore[no-untyped-def]
+def order_entries(problem, rows, nodes, node, scratch, feature):
     """List the node's entries by ascending code, as histogram cells or as sorted rows.
 
     Returns whether the feature varies in the node.
@@ -227,7 +227,7 @@ def order_entries(problem, rows, nodes, node, scratch, feature):  # type: ignore
 
 
 @kernel
-def search_number(slots, node, feature, rank, desk_at):  # type: ignore[no-untyped-def]
+def search_number(slots, node, feature, rank, desk_at):
     """Best cut of a number feature; returns 0 if it is constant in the node, else 1.
 
     The best split so far of this thread is in ``desk.best_*[rank]``.

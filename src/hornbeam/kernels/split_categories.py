@@ -61,7 +61,7 @@ EXHAUSTIVE_GROUPS = 8
 
 
 @part
-def group_categories(scratch):  # type: ignore[no-untyped-def]
+def group_categories(scratch):
     """Cut the ordered key list into groups of equal category; returns how many."""
     keys = present_keys(scratch)
     n_groups = 0
@@ -74,7 +74,7 @@ def group_categories(scratch):  # type: ignore[no-untyped-def]
 
 
 @part
-def rank_groups(problem, rows, scratch, n_groups, which):  # type: ignore[no-untyped-def]
+def rank_groups(problem, rows, scratch, n_groups, which):
     """Order the groups by the share of class ``which`` (or the mean of that output)."""
     ask = scratch.ask
     keys = present_keys(scratch)
@@ -100,7 +100,7 @@ def rank_groups(problem, rows, scratch, n_groups, which):  # type: ignore[no-unt
 
 
 @part
-def list_groups(scratch, n_groups, n_left):  # type: ignore[no-untyped-def]
+def list_groups(scratch, n_groups, n_left):
     """Write the key list in the order of ``group_order`` to the free key array.
 
     With ``n_left`` < 0 each group has a code of its own (its rank); otherwise the first
@@ -125,7 +125,7 @@ def list_groups(scratch, n_groups, n_left):  # type: ignore[no-untyped-def]
 
 
 @part
-def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):  # type: ignore[no-untyped-def]
+def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
     """Scan the groups in their present order; remember the sides if it is the best."""
     ask = scratch.ask
     list_groups(scratch, n_groups, n_left)
@@ -148,7 +148,7 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):  
 
 
 @part
-def search_subsets(problem, rows, scratch, feature, n_groups, rank, desk):  # type: ignore[no-untyped-def]
+def search_subsets(problem, rows, scratch, feature, n_groups, rank, desk):
     """Best subset of the categories against the rest.
 
     Ordered by the share of one class of two, or by the mean, the best subset is a
@@ -184,7 +184,7 @@ def search_subsets(problem, rows, scratch, feature, n_groups, rank, desk):  # ty
 
 
 @part
-def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk):  # type: ignore[no-untyped-def]
+def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk):
     """Each category against all others."""
     for single in range(n_groups):
         scratch.group_order[0] = single
@@ -195,7 +195,7 @@ def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, des
 
 
 @part
-def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk):  # type: ignore[no-untyped-def]
+def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk):
     """A random subset of the node's categories against the rest."""
     keys = present_keys(scratch)
     key = derive_for_feature(key, feature)
@@ -220,7 +220,7 @@ def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, d
 
 
 @kernel
-def search_category(slots, node, feature, rank, desk_at):  # type: ignore[no-untyped-def]
+def search_category(slots, node, feature, rank, desk_at):
     """Split of a category feature; the protocol is that of `split.search_number`."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)

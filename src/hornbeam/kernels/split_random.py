@@ -39,7 +39,7 @@ from hornbeam.runtime.random import (
 
 
 @part
-def part_keys(scratch, cut, high):  # type: ignore[no-untyped-def]
+def part_keys(scratch, cut, high):
     """Leave one place to cut: keys up to code ``cut`` get that code, the others ``high``."""
     keys = present_keys(scratch)
     for i in range(scratch.ask[ASK_KEYS]):
@@ -48,7 +48,7 @@ def part_keys(scratch, cut, high):  # type: ignore[no-untyped-def]
 
 
 @part
-def random_cut(problem, feature, low, high, key):  # type: ignore[no-untyped-def]
+def random_cut(problem, feature, low, high, key):
     """A random threshold between the node's smallest and largest value.
 
     Returns the threshold and the last code below it.
@@ -73,7 +73,7 @@ def random_cut(problem, feature, low, high, key):  # type: ignore[no-untyped-def
 
 
 @kernel
-def search_random_number(slots, node, feature, rank, desk_at):  # type: ignore[no-untyped-def]
+def search_random_number(slots, node, feature, rank, desk_at):
     """Random cut of a number feature; the protocol is that of `split.search_number`."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)

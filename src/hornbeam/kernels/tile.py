@@ -31,7 +31,7 @@ from hornbeam.runtime.kernel import kernel, part
 
 
 @part
-def copy_column(problem, rows, feature, first, last, tile):  # type: ignore[no-untyped-def]
+def copy_column(problem, rows, feature, first, last, tile):
     """Copy a column's codes as they are."""
     offset, out = feature * problem.whole[N_ROWS], feature * (last - first) - first
     for j in range(first, last):
@@ -42,7 +42,7 @@ def copy_column(problem, rows, feature, first, last, tile):  # type: ignore[no-u
 
 
 @part
-def rank_column(problem, rows, scratch, feature, first, last, tile):  # type: ignore[no-untyped-def]
+def rank_column(problem, rows, scratch, feature, first, last, tile):
     """Copy a column's ranks, numbered anew; returns how many there are."""
     out = feature * (last - first) - first
     low, high, known = row_keys(problem, rows, feature, first, last, scratch.keys)
@@ -62,7 +62,7 @@ def rank_column(problem, rows, scratch, feature, first, last, tile):  # type: ig
 
 
 @kernel
-def make_tile(slots, tile_slots, node):  # type: ignore[no-untyped-def]
+def make_tile(slots, tile_slots, node):
     """Fill a thread's tile with the codes of a node, and number its rows within it."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)

@@ -24,7 +24,7 @@ LARGEST = 1.7976931348623157e308
 
 
 @part
-def holds_infinite(values, row_step, column_step, n_columns, first, last):  # type: ignore[no-untyped-def]
+def holds_infinite(values, row_step, column_step, n_columns, first, last):
     """Whether any value of these rows is infinite (and bring the rows into the cache)."""
     found = 0
     if column_step == 1 and row_step == n_columns:
@@ -38,7 +38,7 @@ def holds_infinite(values, row_step, column_step, n_columns, first, last):  # ty
 
 
 @kernel
-def find_leaves(  # type: ignore[no-untyped-def]
+def find_leaves(
     values, row_step, column_step, n_columns, first, last, thresholds, links, lanes, leaves
 ):
     """Leaf of each row, for trees with thresholds only; False if a value is infinite.
@@ -74,7 +74,7 @@ def find_leaves(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_leaves_by_sets(values, row_step, column_step, first, last, tree, leaves):  # type: ignore[no-untyped-def]
+def find_leaves_by_sets(values, row_step, column_step, first, last, tree, leaves):
     """Leaf of each row, for trees that also ask for categories."""
     for row in range(first, last):
         node = int64(0)

@@ -150,7 +150,7 @@ def call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
 
 
 @part
-def barrier(shared, size):  # type: ignore[no-untyped-def]
+def barrier(shared, size):
     """Wait until all ``size`` threads of the team are here, or somebody says stop."""
     if size == 1:
         return

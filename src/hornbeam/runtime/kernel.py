@@ -15,6 +15,7 @@ import hashlib
 import logging
 import os
 import pickle
+import stat
 import sys
 import tempfile
 import threading
@@ -191,9 +192,7 @@ def cache_directory() -> Path | None:
         with tempfile.TemporaryFile(dir=directory):
             pass
         if hasattr(os, "getuid"):
-            status = directory.stat()
-            if status.st_uid != os.getuid() or status.st_mode & 0o022:
-                raise PermissionError(f"{directory} is writable by other users")
+            _refuse_shared(root, directory)
         _remove_unused(root, directory)
     except (OSError, RuntimeError) as error:
         logger.warning(
@@ -203,6 +202,16 @@ def cache_directory() -> Path | None:
         )
         return None
     return directory
+
+
+def _refuse_shared(root: Path, directory: Path) -> None:
+    """Raise an error if other users could put code of theirs into the directory."""
+    status = directory.stat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{directory} is writable by other users")
+    mode = root.stat().st_mode  # who may write here may also put another directory in place
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise PermissionError(f"{root} is writable by other users")
 
 
 def _remove_unused(root: Path, current: Path) -> None:

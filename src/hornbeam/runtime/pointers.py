@@ -20,7 +20,7 @@ The NamedTuple's annotations name the element types::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -41,7 +41,12 @@ ELEMENTS = {
 }
 _NUMPY = {name: np.dtype(str(element)) for name, element in ELEMENTS.items()}
 # Annotations only; inside a kernel the fields are pointers.
-U1 = I4 = U4 = I8 = U8 = F8 = Array
+U1: TypeAlias = Array
+I4: TypeAlias = Array
+U4: TypeAlias = Array
+I8: TypeAlias = Array
+U8: TypeAlias = Array
+F8: TypeAlias = Array
 
 
 def _kinds(group: Any) -> dict[str, str]:

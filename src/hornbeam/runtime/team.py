@@ -13,6 +13,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 
 import joblib
@@ -107,7 +108,7 @@ def _run_threads(function: Callable[[int], object], size: int, shared: Array) ->
 
     workers = _pool.borrow(size)
     for rank, worker in enumerate(workers):
-        worker.calls.put(lambda rank=rank: call(rank))
+        worker.calls.put(partial(call, rank))
     failure: BaseException | None = None
     waiting = size
     while waiting:

@@ -180,15 +180,15 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
     # --- using the tree ---------------------------------------------------------------
 
     def _leaves(self, X: Any) -> Array:
-        tree, name = self.__dict__.get("tree_"), type(self).__name__
-        if tree is None:
+        if "tree_" not in self.__dict__:
             check_is_fitted(self)
-        leaves = None
+        name, ready = type(self).__name__, walker(self.tree_)
         if self.schema_.takes_as_is(X, name):
-            leaves = walker(tree).leaves(X, self.n_jobs)
-        if leaves is None:  # something else than a plain array, or one with an infinite value
-            leaves = walker(tree).leaves(self.schema_.read(X, name), self.n_jobs)
-        return leaves
+            leaves = ready.leaves(X, self.n_jobs)
+            if leaves is not None:
+                return leaves
+        # something else than a plain array, or one with an infinite value: read says so
+        return ready.leaves(self.schema_.read(X, name), self.n_jobs)  # type: ignore[return-value]
 
     def apply(self, X: Any) -> Array:
         """Return the number of the leaf that each row falls into.

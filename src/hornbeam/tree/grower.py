@@ -274,7 +274,7 @@ def _make_problem(
     whole[s.SUMMARY] = criterion.summary
     search = search_random_number if rules.random_cuts else search_number
     whole[s.SEARCH_NUMBER] = address_of(search, SEARCH_SIGNATURE)
-    if n_categories:
+    if codes.is_category.any():  # also if all of them are missing: no categories at all
         whole[s.SEARCH_CATEGORY] = address_of(search_category, SEARCH_SIGNATURE)
     whole[s.VALUE_AT] = n_totals - 1 if classes else 1
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
@@ -336,7 +336,7 @@ def _make_nodes(whole: Array, rules: GrowthRules) -> s.Nodes:
     lengths["sets"] = int(whole[s.SET_CAPACITY])
     lengths["lower"] = lengths["upper"] = capacity * int(whole[s.CONSTRAINED])
     lengths["threshold"] = capacity * int(whole[s.RANDOM_CUTS])
-    nodes = new_arrays(s.Nodes, lengths)
+    nodes: s.Nodes = new_arrays(s.Nodes, lengths)
     nodes.lower[:1] = -np.inf
     nodes.upper[:1] = np.inf
     return nodes
@@ -348,7 +348,8 @@ def _make_desk(whole: Array, words: Array, size: int) -> s.Desk:
     lengths["features"] = int(whole[s.N_FEATURES])
     lengths["frontier"] = int(whole[s.CAPACITY])
     lengths["member"] = size * int(whole[s.MAX_CATEGORIES])
-    return new_arrays(s.Desk, lengths)._replace(words=words)
+    desk: s.Desk = new_arrays(s.Desk, lengths)
+    return desk._replace(words=words)
 
 
 def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array) -> s.Scratch:
@@ -372,4 +373,5 @@ def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array)
         "real": s.N_ASK_REAL,
         "tasks": 0,
     }
-    return new_arrays(s.Scratch, lengths)._replace(tasks=tasks)
+    scratch: s.Scratch = new_arrays(s.Scratch, lengths)
+    return scratch._replace(tasks=tasks)

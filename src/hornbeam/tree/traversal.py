@@ -67,7 +67,7 @@ class Walker:
 
         def walk(first: int, last: int) -> bool:
             if self.only_thresholds:
-                return find_leaves(  # type: ignore[no-any-return]
+                return find_leaves(
                     flat, row_step, column_step, n_columns, first, last,
                     self.thresholds, self.links, np.empty(LANES, np.int64), leaves,
                 )  # fmt: skip

@@ -1,0 +1,400 @@
+"""The cache of compiled code: it saves time, and whatever happens to it costs only time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hornbeam
+from hornbeam.runtime import kernel as kernel_module
+from hornbeam.runtime.kernel import (
+    address_of,
+    cache_directory,
+    compile_times,
+    kernel,
+    part,
+    source_hash,
+    specialise,
+)
+
+# --- small kernels, in this process ---------------------------------------------------------------
+
+
+def add_up(values):
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
+VALUES = np.arange(5.0)
+
+
+def run_anew(function: Callable[..., Any] = add_up, decorate: Any = kernel) -> bool:
+    """Use a kernel as a fresh process would; returns whether it had to be compiled."""
+    before = compile_times()
+    assert decorate(function)(VALUES) == 10.0
+    return compile_times() != before
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of our own for one test."""
+    root = tmp_path / "cache"
+    monkeypatch.setenv("HORNBEAM_CACHE_DIR", str(root))
+    monkeypatch.setenv("HORNBEAM_QUIET", "1")
+    monkeypatch.setattr(kernel_module, "_compile_times", {})
+    cache_directory.cache_clear()
+    yield root
+    cache_directory.cache_clear()
+
+
+def files(root: Path) -> list[Path]:
+    return sorted(root.rglob("*.bin"))
+
+
+@pytest.mark.quick
+def test_compiled_once(home: Path) -> None:
+    assert run_anew()
+    assert len(files(home)) == 1 and files(home)[0].name.startswith("test_kernel.add_up-")
+    assert not run_anew()
+    assert list(compile_times()) == ["test_kernel.add_up"]
+
+
+@pytest.mark.quick
+def test_the_directory_belongs_to_the_user_alone(home: Path) -> None:
+    run_anew()
+    directory = files(home)[0].parent
+    assert directory == cache_directory() == home / source_hash()
+    if os.name == "posix":
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert not list(home.rglob(".writing-*"))
+
+
+@pytest.mark.quick
+def test_each_signature_has_its_own_code(home: Path) -> None:
+    run_anew()
+    assert kernel(add_up)(VALUES.astype(np.float32)) == 10.0
+    assert kernel(add_up)(VALUES[::2]) == 6.0
+    assert len(files(home)) == 3
+
+
+def scaled(factor: float) -> Callable[..., Any]:
+    def times(values):
+        return factor * values[0]
+
+    return times
+
+
+@pytest.mark.quick
+def test_closures_are_told_apart_by_their_variant(home: Path) -> None:
+    one = np.ones(1)
+    for _ in range(2):  # the second time from the files
+        assert [specialise(scaled(f), str(f))(one) for f in (2.0, 3.0)] == [2.0, 3.0]
+    assert len(files(home)) == 2
+    assert specialise(scaled(5.0), None)(one) == 5.0  # unknown dependencies: not stored
+    assert specialise(scaled(7.0), None)(one) == 7.0
+    assert len(files(home)) == 2
+
+
+@part
+def doubled(x):
+    return 2.0 * x
+
+
+def add_doubled(values):
+    total = 0.0
+    for i in range(len(values)):
+        total += doubled(values[i]) / 2.0
+    return total
+
+
+@pytest.mark.quick
+def test_parts_are_stored_with_their_kernel(home: Path) -> None:
+    assert run_anew(add_doubled)
+    assert [file.name.split("-")[0] for file in files(home)] == ["test_kernel.add_doubled"]
+    assert not run_anew(add_doubled)
+
+
+@pytest.mark.quick
+def test_addresses_of_cached_kernels_are_callable(home: Path) -> None:
+    import numba
+
+    signature = numba.float64(numba.types.Array(numba.float64, 1, "C"))
+    for _ in range(2):
+        assert address_of(kernel(add_up), signature) != 0
+    assert len(files(home)) == 1
+
+
+def with_checksum(payload: bytes) -> bytes:
+    return hashlib.sha256(payload).digest() + payload
+
+
+class Explosive:
+    def __reduce__(self) -> Any:
+        return (int, ("not a number",))
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "one byte": lambda content: content[:1],
+    "only a checksum": lambda content: content[:32],
+    "half": lambda content: content[: len(content) // 2],
+    "one byte short": lambda content: content[:-1],
+    "longer": lambda content: content + b"\0",
+    "zeros": lambda content: bytes(len(content)),
+    "garbage": lambda content: hashlib.sha256(content).digest() * 200,
+    "no pickle": lambda content: with_checksum(b"garbage"),
+    "another pickle": lambda content: with_checksum(pickle.dumps({"a": 1})),
+    "too short a tuple": lambda content: with_checksum(pickle.dumps((1, 2))),
+    "failing pickle": lambda content: with_checksum(pickle.dumps(Explosive())),
+}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_file_is_compiled_anew(home: Path, damage: Callable[[bytes], bytes]) -> None:
+    run_anew()
+    (file,) = files(home)
+    good = file.read_bytes()
+    file.write_bytes(damage(good))
+    assert run_anew()
+    assert file.read_bytes() != damage(good)  # and repaired
+    assert not run_anew()
+
+
+@pytest.mark.quick
+def test_every_flipped_bit_is_noticed(home: Path) -> None:
+    run_anew()
+    (file,) = files(home)
+    good = file.read_bytes()
+    cache = kernel(add_up)._cache
+    assert cache._read(file) == good[32:]
+    for place in [*range(64), *range(64, len(good), 97), len(good) - 1]:
+        changed = bytearray(good)
+        changed[place] ^= 1 << place % 8
+        file.write_bytes(bytes(changed))
+        assert cache._read(file) is None
+
+
+@pytest.mark.quick
+def test_a_directory_in_the_place_of_a_file(home: Path) -> None:
+    run_anew()
+    (file,) = files(home)
+    file.unlink()
+    file.mkdir()
+    assert run_anew() and run_anew()
+
+
+@pytest.mark.quick
+def test_a_directory_that_goes_away(home: Path) -> None:
+    run_anew()
+    shutil.rmtree(home)
+    assert run_anew() and run_anew()
+
+
+def refused(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    """This cache is not used, one warning says why, and everything works."""
+    monkeypatch.setenv("HORNBEAM_CACHE_DIR", str(root))
+    cache_directory.cache_clear()
+    caplog.clear()
+    assert run_anew() and run_anew()
+    assert cache_directory() is None
+    assert len(caplog.records) == 1
+    assert "cannot keep compiled code" in caplog.text and "HORNBEAM_CACHE_DIR" in caplog.text
+    assert not files(root.parent)
+
+
+@pytest.mark.quick
+def test_a_file_where_the_cache_should_be(home: Path, monkeypatch: Any, caplog: Any) -> None:
+    home.write_text("")
+    refused(home, monkeypatch, caplog)
+    refused(home / "below", monkeypatch, caplog)
+
+
+@pytest.mark.quick
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_directories_that_others_may_write_to(home: Path, monkeypatch: Any, caplog: Any) -> None:
+    """Loading compiled code runs it."""
+    directory = home / source_hash()
+    for mode in (0o777, 0o770, 0o702):
+        directory.mkdir(parents=True, exist_ok=True)
+        directory.chmod(mode)
+        refused(home, monkeypatch, caplog)
+    directory.chmod(0o700)
+    home.chmod(0o777)  # others may move our directory away and put theirs in its place
+    refused(home, monkeypatch, caplog)
+    home.chmod(0o1777)  # not here: the sticky bit, as /tmp has it
+    cache_directory.cache_clear()
+    assert cache_directory() == directory
+
+
+@pytest.mark.quick
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write everywhere")
+def test_a_read_only_directory(home: Path, monkeypatch: Any, caplog: Any) -> None:
+    home.mkdir()
+    home.chmod(0o500)
+    refused(home, monkeypatch, caplog)
+
+
+@pytest.mark.quick
+@pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")
+def test_a_directory_of_somebody_else(home: Path, monkeypatch: Any, caplog: Any) -> None:
+    somebody = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: somebody)
+    refused(home, monkeypatch, caplog)
+
+
+@pytest.mark.quick
+def test_a_full_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    assert cache_directory() is not None
+    monkeypatch.setattr(kernel_module.os, "replace", fail)
+    assert run_anew() and run_anew()
+    assert not files(home) and not list(home.rglob(".writing-*"))
+
+
+@pytest.mark.quick
+def test_old_versions_are_removed_after_a_season(home: Path) -> None:
+    old, young, foreign = home / ("0" * 16), home / ("1" * 16), home / "notes"
+    for directory in (old, young, foreign):
+        directory.mkdir(parents=True)
+        (directory / "kernel.bin").write_bytes(b"")
+    long_ago = time.time() - 100 * 86400
+    os.utime(old, (long_ago, long_ago))
+    os.utime(foreign, (long_ago, long_ago))
+    cache_directory()
+    assert not old.exists() and young.exists() and foreign.exists()
+
+
+@pytest.mark.quick
+def test_any_change_of_a_source_is_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hash_of(package: Path) -> str:
+        monkeypatch.setattr(kernel_module, "_PACKAGE", package)
+        return str(source_hash.__wrapped__())
+
+    original = Path(hornbeam.__file__).parent
+    copied = tmp_path / "hornbeam"
+    shutil.copytree(original, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    assert hash_of(copied) == hash_of(original)
+    seen = {hash_of(copied)}
+    for name in ("kernels/grow.py", "runtime/atomics.py", "dtypes.py", "criteria.py"):
+        with (copied / name).open("a") as file:
+            file.write("# a comment\n")
+        seen.add(hash_of(copied))
+    (copied / "kernels" / "new.py").write_text("")
+    seen.add(hash_of(copied))
+    monkeypatch.setattr(kernel_module, "BOUNDS_CHECK", not kernel_module.BOUNDS_CHECK)
+    seen.add(hash_of(copied))
+    assert len(seen) == 7
+
+
+@pytest.mark.quick
+def test_the_notice_comes_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for quiet, count in (("1", 0), ("0", 1), ("", 1)):
+        monkeypatch.setenv("HORNBEAM_QUIET", quiet)
+        monkeypatch.setattr(kernel_module, "_notice", kernel_module._Notice())
+        for factor in (2.0, 3.0):
+            specialise(scaled(factor), None)(np.ones(1))
+        printed = capsys.readouterr()
+        assert printed.err.count("hornbeam: compiling") == count
+        assert printed.out == ""
+
+
+@pytest.mark.quick
+def test_many_threads_compile_one_kernel(home: Path) -> None:
+    shared = kernel(add_up)
+    results: list[float] = []
+    threads = [threading.Thread(target=lambda: results.append(shared(VALUES))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [10.0] * 8
+
+
+# --- the real kernels, in processes of their own ------------------------------------------------
+
+FIT = """
+import json
+import numpy as np
+import hornbeam as hb
+from hornbeam.runtime.kernel import compile_times
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+tree = hb.DecisionTreeClassifier(random_state=0, n_jobs=2).fit(X, X[:, 0] > X[:, 1])
+right = float(np.mean(tree.predict(X) == (X[:, 0] > X[:, 1])))
+print(json.dumps([tree.digest(), right, sorted(compile_times())]))
+"""
+
+
+def start_fit(root: Path, **environment: str) -> subprocess.Popen[str]:
+    variables = {name: v for name, v in os.environ.items() if name != "HORNBEAM_QUIET"}
+    variables |= {"HORNBEAM_CACHE_DIR": str(root), **environment}
+    return subprocess.Popen(
+        [sys.executable, "-c", FIT],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[str, list[str], str]:
+    """Digest, compiled kernels, and what was printed to stderr."""
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    digest, right, compiled = json.loads(out)
+    assert right == 1.0
+    return digest, compiled, err
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str, list[str], str]]:
+    """A cache that two processes have filled at the same time, and what the first one said."""
+    root = tmp_path_factory.mktemp("compiled")
+    processes = [start_fit(root), start_fit(root)]
+    first, second = (finish(process) for process in processes)
+    assert first[0] == second[0]
+    assert not list(root.rglob(".writing-*"))
+    return root, first
+
+
+def test_a_second_process_compiles_nothing(compiled: Any) -> None:
+    root, (digest, kernels, printed) = compiled
+    assert "grow.expand" in kernels and "traverse.find_leaves" in kernels
+    assert printed.count("hornbeam: compiling for this machine") == 1
+    assert finish(start_fit(root)) == (digest, [], "")
+
+
+def test_a_cache_in_ruins(compiled: Any, tmp_path: Path) -> None:
+    """Every file damaged, each in another way: the same result, compiled again."""
+    root, (digest, kernels, _) = compiled
+    ruined = tmp_path / "ruined"
+    shutil.copytree(root, ruined)
+    ways = list(DAMAGE.values())
+    for number, file in enumerate(files(ruined)):
+        file.write_bytes(ways[number % len(ways)](file.read_bytes()))
+    again = finish(start_fit(ruined, HORNBEAM_QUIET="1"))
+    assert again == (digest, kernels, "")
+    assert finish(start_fit(ruined)) == (digest, [], "")
