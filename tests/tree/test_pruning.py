@@ -52,6 +52,12 @@ def slow_path(tree):
     return np.array(alphas)
 
 
+def steps(alphas):
+    """Distinct alphas: links that are equally weak may be cut in any order, or at once when
+    one of them is below the other."""
+    return np.unique(np.round(alphas, 10))
+
+
 def grown(seed=0, n=60, task="classifier", **params):
     rng = np.random.default_rng(seed)
     X = random_table(rng, n, n_categories=4, missing=True)
@@ -67,7 +73,7 @@ def grown(seed=0, n=60, task="classifier", **params):
 def test_path_cuts_the_weakest_link_each_time(task, seed):
     tree = grown(seed, task=task)[1].tree_
     alphas, risks = pruning_path(tree)
-    assert alphas == pytest.approx(slow_path(tree), abs=1e-12)
+    assert steps(alphas) == pytest.approx(steps(slow_path(tree)), abs=1e-9)
     assert (np.diff(alphas) >= -1e-12).all() and (np.diff(risks) >= -1e-12).all()
     assert risks[-1] == pytest.approx(tree.impurity[0])
 

@@ -70,7 +70,7 @@ def _compile(function: Function, variant: str | None, **options: Any) -> Functio
         function
     )
     dispatcher._cache = KernelCache(function, variant)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def address_of(dispatcher: Any, signature: Any) -> int:
