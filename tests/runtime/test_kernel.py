@@ -348,43 +348,60 @@ print(json.dumps([tree.digest(), right, sorted(compile_times())]))
 """
 
 
-def start_fit(root: Path, **environment: str) -> subprocess.Popen[str]:
-    variables = {name: v for name, v in os.environ.items() if name != "HORNBEAM_QUIET"}
-    variables |= {"HORNBEAM_CACHE_DIR": str(root), **environment}
+TINY = """
+import json
+import sys
+import time
+from hornbeam.runtime.kernel import compile_times, kernel
+
+def one_more(x):
+    return x + 1
+
+while time.time() < float(sys.argv[1]):  # so that all start at once
+    time.sleep(0.001)
+print(json.dumps([kernel(one_more)(41), 1.0, sorted(compile_times())]))
+"""
+
+
+def start(root: Path, code: str, *arguments: str, quiet: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", FIT],
-        env=variables,
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "HORNBEAM_CACHE_DIR": str(root), "HORNBEAM_QUIET": quiet},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[str, list[str], str]:
-    """Digest, compiled kernels, and what was printed to stderr."""
+def finish(process: subprocess.Popen[str]) -> tuple[Any, list[str], str]:
+    """Result, names of the compiled kernels, and what was printed to stderr."""
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    digest, right, compiled = json.loads(out)
+    result, right, compiled = json.loads(out)
     assert right == 1.0
-    return digest, compiled, err
+    return result, compiled, err
+
+
+def test_processes_that_compile_at_once(tmp_path: Path) -> None:
+    soon = str(time.time() + 5)
+    processes = [start(tmp_path, TINY, soon, quiet="1") for _ in range(3)]
+    assert [finish(process)[0] for process in processes] == [42] * 3
+    assert len(files(tmp_path)) == 1 and not list(tmp_path.rglob(".writing-*"))
+    assert finish(start(tmp_path, TINY, soon)) == (42, [], "")
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str, list[str], str]]:
-    """A cache that two processes have filled at the same time, and what the first one said."""
+    """A cache that one process has filled, and what that process said."""
     root = tmp_path_factory.mktemp("compiled")
-    processes = [start_fit(root), start_fit(root)]
-    first, second = (finish(process) for process in processes)
-    assert first[0] == second[0]
-    assert not list(root.rglob(".writing-*"))
-    return root, first
+    return root, finish(start(root, FIT))
 
 
 def test_a_second_process_compiles_nothing(compiled: Any) -> None:
     root, (digest, kernels, printed) = compiled
     assert "grow.expand" in kernels and "traverse.find_leaves" in kernels
     assert printed.count("hornbeam: compiling for this machine") == 1
-    assert finish(start_fit(root)) == (digest, [], "")
+    assert finish(start(root, FIT)) == (digest, [], "")
 
 
 def test_a_cache_in_ruins(compiled: Any, tmp_path: Path) -> None:
@@ -395,6 +412,6 @@ def test_a_cache_in_ruins(compiled: Any, tmp_path: Path) -> None:
     ways = list(DAMAGE.values())
     for number, file in enumerate(files(ruined)):
         file.write_bytes(ways[number % len(ways)](file.read_bytes()))
-    again = finish(start_fit(ruined, HORNBEAM_QUIET="1"))
+    again = finish(start(ruined, FIT, quiet="1"))
     assert again == (digest, kernels, "")
-    assert finish(start_fit(ruined)) == (digest, [], "")
+    assert finish(start(ruined, FIT)) == (digest, [], "")

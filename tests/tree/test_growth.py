@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -385,6 +387,25 @@ def test_any_number_of_threads_grows_the_same_tree_of_categories():
         return hb.DecisionTreeClassifier(n_jobs=n_jobs, max_depth=9)
 
     assert len(digests(make, X, y, [1, 2, 4])) == 1
+
+
+@pytest.mark.mission("T7")
+@pytest.mark.parametrize("params", [{"max_leaf_nodes": 20}, {"max_depth": 3}], ids=str)
+def test_threads_do_not_lose_each_other_at_nodes_that_stay_leaves(params):
+    """Nodes that may not be split are over at once; who is late must still see each of them."""
+    X, y = table(n=300, n_features=4)
+    seen = set()
+
+    def fit_often():
+        for repeat in range(60):
+            tree = hb.DecisionTreeRegressor(n_jobs=1 + repeat % 4, min_samples_leaf=3, **params)
+            seen.add(tree.fit(X, y).digest())
+
+    thread = threading.Thread(target=fit_often, daemon=True)
+    thread.start()
+    thread.join(timeout=120)
+    assert not thread.is_alive(), "threads wait for each other forever"
+    assert len(seen) == 1
 
 
 # --- room -----------------------------------------------------------------------------------

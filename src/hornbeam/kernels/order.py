@@ -123,6 +123,17 @@ def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, ce
 
 
 @part
+def count_and_note_labels(
+    codes, offset, row, labels, first, last, n_codes, n_classes, cell_rows, occupied
+):
+    """The same for nodes with fewer rows than cells, noting which codes occur."""
+    for j in range(first, last):
+        code = min(int64(codes[offset + row[j]]), n_codes)
+        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+        cell_rows[code * n_classes + labels[j]] += 1
+
+
+@part
 def fill_cells(problem, rows, scratch, feature, first, last):
     """Histogram of a node's rows, and which codes occur (one bit per code).
 
@@ -139,11 +150,16 @@ def fill_cells(problem, rows, scratch, feature, first, last):
     if not note:  # most codes occur: looking at all of them is cheaper than noting them
         for word in range((n_codes >> 6) + 1):
             occupied[word] = ~uint64(0)
-    if one_label and not weighted and not note:
-        if as_bytes:
-            count_labels(bins, offset, row, labels, first, last, n_codes, n_classes, cell_rows)
+    if one_label and not weighted:
+        span = (offset, row, labels, first, last, n_codes, n_classes, cell_rows)
+        if as_bytes and note:
+            count_and_note_labels(bins, *span, occupied)
+        elif as_bytes:
+            count_labels(bins, *span)
+        elif note:
+            count_and_note_labels(ranks, *span, occupied)
         else:
-            count_labels(ranks, offset, row, labels, first, last, n_codes, n_classes, cell_rows)
+            count_labels(ranks, *span)
         return
     for j in range(first, last):
         code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
