@@ -338,6 +338,24 @@ def compare_root(tree, X, y, weight):
 
 
 @pytest.mark.mission("T4")
+@pytest.mark.parametrize("criterion", [*CLASSIFICATION, "absolute_error"])
+def test_up_to_eight_categories_are_exact_for_any_target(criterion):
+    """No ordering of the categories is exact here, so every subset has to be tried."""
+
+    def check(rng):
+        X = pd.DataFrame({"c": rng.choice(list("abcdefg"), 60)})
+        if criterion == "absolute_error":
+            tree = hb.DecisionTreeRegressor(criterion=criterion, max_depth=1)
+            y = rng.exponential(size=60) ** 3
+        else:
+            tree = hb.DecisionTreeClassifier(criterion=criterion, max_depth=1)
+            y = rng.integers(0, 5, 60)
+        compare_root(tree, X, y, None)
+
+    each_seed(check, 12)
+
+
+@pytest.mark.mission("T4")
 def test_many_classes_and_many_categories_are_valid_and_never_beat_brute_force():
     """Beyond eight categories and two classes the search is a heuristic."""
 

@@ -36,6 +36,7 @@ SAMPLE_ROWS = 200_000
 _SECONDS_PER_RANK = 120e-9  # sorting dominates
 _SECONDS_PER_BIN = 12e-9
 _ROW_BYTES = 32  # of a row-major table this much of a row is read at once, half a cache line
+_COPY_BYTES = 1 << 23  # columns copied at a time, per thread
 _BLOCK_ROWS = 2048
 
 
@@ -265,7 +266,9 @@ def _reader(matrix: Any) -> tuple[int, Callable[[int, int], Iterable[Array]]]:
     dense = kernel_view(matrix)
     if dense.flags.f_contiguous:
         return 1, lambda first, last: [dense[:, first]]
-    return _ROW_BYTES // dense.itemsize, lambda first, last: _transposed(dense, first, last)
+    most = max(1, _COPY_BYTES // max(1, len(dense) * dense.itemsize))
+    width = min(_ROW_BYTES // dense.itemsize, most)
+    return width, lambda first, last: _transposed(dense, first, last)
 
 
 def _sparse_column(stored: Any, feature: int) -> Array:

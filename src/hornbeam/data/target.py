@@ -24,7 +24,7 @@ from hornbeam.dtypes import LABEL, Array
 def read_weights(sample_weight: Any, n_rows: int) -> Array:
     """Sample weights as float64: none is negative, NaN or infinite, and not all are zero."""
     if sample_weight is None:
-        return np.ones(n_rows)
+        return np.broadcast_to(1.0, n_rows)  # takes no memory
     weight = _to_array(sample_weight, "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n_rows, weight)

@@ -260,7 +260,7 @@ def best_rank(desk, size):
 
 
 @part
-def part_rows(problem, rows, nodes, node, desk, rank):
+def part_rows(problem, rows, nodes, node, scratch, desk, rank):
     """Move the rows that go left before those that go right, keeping their order.
 
     Both places are written and one of them advances, so there is no branch to mispredict.
@@ -274,7 +274,7 @@ def part_rows(problem, rows, nodes, node, desk, rank):
     n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
     offset = feature * problem.whole[N_ROWS]
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, first
+    left, right = first, 0
     low_code, high_code = int64(-1), int64(MISSING_RANK)
     low_row, high_row = int64(0), int64(0)
     for j in range(first, last):
@@ -292,24 +292,23 @@ def part_rows(problem, rows, nodes, node, desk, rank):
             elif code < high_code:
                 high_code, high_row = code, int64(row)
         rows.row[left] = row
-        rows.spare_row[right] = row
+        scratch.spare_row[right] = row
         for o in range(n_labels):
             label = rows.labels[j * n_labels + o]
             rows.labels[left * n_labels + o] = label
-            rows.spare_labels[right * n_labels + o] = label
+            scratch.spare_labels[right * n_labels + o] = label
         for s in range(n_stats):
             stat = rows.stats[j * n_stats + s]
             rows.stats[left * n_stats + s] = stat
-            rows.spare_stats[right * n_stats + s] = stat
+            scratch.spare_stats[right * n_stats + s] = stat
         left += goes_left
         right += 1 - goes_left
-    n_right = right - first
-    for i in range(n_right):
-        rows.row[left + i] = rows.spare_row[first + i]
-    for i in range(n_right * n_labels):
-        rows.labels[left * n_labels + i] = rows.spare_labels[first * n_labels + i]
-    for i in range(n_right * n_stats):
-        rows.stats[left * n_stats + i] = rows.spare_stats[first * n_stats + i]
+    for i in range(right):
+        rows.row[left + i] = scratch.spare_row[i]
+    for i in range(right * n_labels):
+        rows.labels[left * n_labels + i] = scratch.spare_labels[i]
+    for i in range(right * n_stats):
+        rows.stats[left * n_stats + i] = scratch.spare_stats[i]
     nodes.low_code[node] = low_code
     nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1
     tiled = problem.whole[TILED]
@@ -416,7 +415,7 @@ def settle(problem, rows, nodes, node, scratch, desk, size, shared):
     nodes.missing_left[node] = desk.best_missing_left[rank]
     if problem.whole[RANDOM_CUTS]:
         nodes.threshold[node] = desk.best_threshold[rank]
-    middle = part_rows(problem, rows, nodes, node, desk, rank)
+    middle = part_rows(problem, rows, nodes, node, scratch, desk, rank)
     if problem.is_category[feature]:
         keep_category_set(problem, nodes, node, desk, rank, shared)
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)

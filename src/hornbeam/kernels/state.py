@@ -84,9 +84,6 @@ class Rows(NamedTuple):
     row: I4  # number of the row in the table
     labels: I4  # n_labels per row
     stats: F8  # n_stats per row
-    spare_row: I4
-    spare_labels: I4
-    spare_stats: F8
 
 
 class Nodes(NamedTuple):
@@ -174,6 +171,9 @@ class Scratch(NamedTuple):
     order: F8  # room for order statistics (the absolute error)
     ask: I8  # question and answer of a scan, numbered below
     real: F8  # the same, real numbers
+    spare_row: I4  # rows that go right while a node is parted; may share memory with keys
+    spare_labels: I4
+    spare_stats: F8
     tasks: I4  # nodes put aside for single threads (shared by all)
 
 

@@ -97,38 +97,40 @@ def grow_tree(
     ``value_at(rows, features)`` looks up values in the data; thresholds of exact splits
     are the middle between two of them.
     """
-    rows = _lay_out_rows(target, criterion)
-    stage = _Stage(codes, target, criterion, rules, rows, n_jobs)
+    nodes = _grow_nodes(codes, target, criterion, rules, n_jobs)
+    return build_tree(nodes, codes, criterion, rules, value_at)
+
+
+def _grow_nodes(
+    codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
+) -> s.Nodes:
+    """Run the growth loop; its working memory is free again when this returns."""
+    stage = _Stage(codes, target, criterion, rules, _lay_out_rows(target, criterion), n_jobs)
     stage.run()
-    return build_tree(stage.nodes, codes, criterion, rules, value_at)
+    return stage.nodes
 
 
 def _lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
     """Rows with positive weight, and what the criterion sums of each."""
-    row = np.flatnonzero(target.weight > 0).astype(ROW)
-    weight = target.weight[row, None]
+    counted = target.weight > 0
+    everyone = bool(counted.all())
+    row = np.arange(len(counted), dtype=ROW) if everyone else np.flatnonzero(counted).astype(ROW)
+    chosen = slice(None) if everyone else row
+    weight = target.weight[chosen, None]
     labels = np.empty((len(row), 0), LABEL)
     if criterion.summed == "classes":
         assert target.labels is not None
-        labels = target.labels[row].astype(LABEL)
+        labels = np.array(target.labels[chosen], LABEL, order="C")
         stats = weight
     else:
         assert target.values is not None
-        values = target.values[row]
+        values = target.values[chosen]
         stats = np.hstack([weight, values])
         if criterion.summed == "moments":
             squares = criterion.second_moment == "squares"
             second = values * values if squares else xlogy(values, values)
             stats = np.hstack([weight, weight * values, weight * second])
-    stats = np.ascontiguousarray(stats, STAT)
-    return s.Rows(
-        row,
-        labels.ravel(),
-        stats.ravel(),
-        np.empty_like(row),
-        np.empty(labels.size, LABEL),
-        np.empty(stats.size, STAT),
-    )
+    return s.Rows(row, labels.ravel(), np.array(stats, STAT, order="C").ravel())
 
 
 class _Stage:
@@ -280,7 +282,7 @@ def _make_problem(
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
     whole[s.CELL_LIMIT] = _CELL_LIMIT
     whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
-    weight = target.weight[rows.row]
+    weight = rows.stats[::n_stats]
     whole[s.UNIT_WEIGHTS] = bool(np.all(weight == 1.0))
     whole[s.WHOLE_WEIGHTS] = bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT
@@ -371,7 +373,15 @@ def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array)
         "order": criterion.order_blocks * n_rows,
         "ask": s.N_ASK,
         "real": s.N_ASK_REAL,
-        "tasks": 0,
+        **dict.fromkeys(("spare_row", "spare_labels", "spare_stats", "tasks"), 0),
     }
     scratch: s.Scratch = new_arrays(s.Scratch, lengths)
-    return scratch._replace(tasks=tasks)
+    n_labels = int(whole[s.N_LABELS])
+    # keys and parted rows are never needed at the same time: where they fit, they share room
+    halves = scratch.spare_keys.view(ROW)
+    return scratch._replace(
+        tasks=tasks,
+        spare_row=halves[:n_rows],
+        spare_labels=halves[n_rows:] if n_labels <= 1 else np.empty(n_rows * n_labels, LABEL),
+        spare_stats=scratch.keys.view(STAT) if n_stats == 1 else np.empty(n_rows * n_stats, STAT),
+    )

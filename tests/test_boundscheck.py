@@ -1,0 +1,120 @@
+"""The kernels once more with bounds checks: none of them reads or writes outside its arrays.
+
+All runs happen in one other process, since the checks are compiled in.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+RUNS = """
+import sys
+import time
+import numpy as np
+import pandas as pd
+import hornbeam as hb
+from hornbeam.runtime.kernel import BOUNDS_CHECK, specialise
+
+assert BOUNDS_CHECK
+
+def reads_beyond(values):
+    return values[len(values)]
+
+try:
+    specialise(reads_beyond, None)(np.zeros(3))
+    raise SystemExit("bounds are not checked")
+except IndexError:
+    pass
+
+Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
+rng = np.random.default_rng(0)
+N = 700
+numbers = rng.normal(size=(N, 4)).round(1)
+holes = np.where(rng.random((N, 4)) < 0.2, np.nan, numbers)
+frame = pd.DataFrame(holes, columns=list("abcd"))
+frame["few"] = rng.choice(["u", "v", "w", None], N)
+frame["many"] = rng.integers(0, 300, N).astype(str)
+level = np.nan_to_num(holes[:, 0]) + 2 * frame["few"].isin(["u", "w"]) + rng.normal(0, 0.3, N)
+level = level.to_numpy()
+label = np.digitize(level, [0.0, 1.0])
+weight = rng.integers(0, 3, N).astype(float)
+ways = {
+    "depth": {},
+    "level, 2 threads": {"growth": "level", "n_jobs": 2},
+    "leaf, 2 threads": {"max_leaf_nodes": 40, "n_jobs": 2},
+    "histogram": {"finder": "histogram"},
+    "histogram, few bins, 3 threads": {"finder": "histogram", "max_bins": 5, "n_jobs": 3},
+    "random": {"splitter": "random", "max_features": 2},
+    "random histogram": {"splitter": "random", "finder": "histogram"},
+    "one against rest": {"category_split": "one_vs_rest", "max_depth": 4},
+    "other": {"unseen": "other", "min_samples_leaf": 5, "max_features": "sqrt"},
+}
+tables = {"numbers": numbers, "missing": holes, "F": np.asfortranarray(holes), "mixed": frame}
+
+def check(what, model, table, y, w=None):
+    try:
+        model.fit(table, y, w)
+        for rows in (table, table[:1], table[:9]):
+            model.predict(rows)
+            model.apply(rows)
+    except IndexError:
+        print("out of bounds:", what, flush=True)
+        raise
+
+start = time.perf_counter()
+count = 0
+for way, params in ways.items():
+    for name, table in tables.items():
+        for tree, y in ((Classifier, label), (Classifier, label > 0), (Regressor, level)):
+            check((way, name), tree(random_state=0, **params), table, y, weight)
+            count += 1
+for criterion in ("entropy", "misclassification"):
+    check(criterion, Classifier(criterion=criterion, max_depth=5), frame, label)
+    count += 1
+for criterion in ("friedman_mse", "poisson", "absolute_error"):
+    for params in ({}, {"finder": "histogram", "n_jobs": 2}):
+        tree = Regressor(criterion=criterion, max_depth=5, **params)
+        check(criterion, tree, frame, np.abs(level), weight)
+        count += 1
+two_labels, two_levels = np.column_stack([label, label > 1]), np.column_stack([level, -level])
+for criterion in ("gini", "entropy"):
+    check("outputs", Classifier(criterion=criterion, max_depth=5), frame, two_labels)
+for criterion in ("squared_error", "absolute_error"):
+    check("outputs", Regressor(criterion=criterion, max_depth=5), frame, two_levels)
+check("monotone", Regressor(monotonic_cst=[1, -1, 0, 0]), holes, level)
+check("monotone", Classifier(monotonic_cst=[1, -1, 0, 0]), holes, label > 0)
+check("pruned", Regressor(ccp_alpha=0.01), frame, level)
+check("one row", Regressor(), numbers[:1], level[:1])
+check("one column", Classifier(), numbers[:, :1], label)
+check("constant", Classifier(n_jobs=2), np.ones((50, 2)), label[:50])
+check("all missing", Regressor(), np.full((50, 2), np.nan), level[:50])
+check("float32", Regressor(), holes.astype(np.float32), level)
+print(count, "runs in", round(time.perf_counter() - start), "s")
+"""
+
+
+def test_no_kernel_leaves_its_arrays() -> None:
+    """The code with checks is kept beside the user's own, so only the first run is slow."""
+    own = Path(os.environ.get("HORNBEAM_CACHE_DIR") or tempfile.gettempdir())
+    name = f"hornbeam-boundscheck-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    result = subprocess.run(
+        [sys.executable, "-c", RUNS],
+        env={
+            **os.environ,
+            "HORNBEAM_BOUNDSCHECK": "1",
+            "HORNBEAM_CACHE_DIR": str(own / name),
+            "HORNBEAM_QUIET": "1",
+        },
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "runs in" in result.stdout
