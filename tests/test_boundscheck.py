@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from hornbeam.runtime.kernel import _user_cache_root
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,19 +19,28 @@ import sys
 import time
 import numpy as np
 import pandas as pd
+from numba import types
+from numba.np import arrayobj
+
+# In a kernel an index of -1 is a mistake: behind a bare pointer it is another array's memory.
+arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
+    builder, index, kind, types.intp
+)
+
 import hornbeam as hb
 from hornbeam.runtime.kernel import BOUNDS_CHECK, specialise
 
 assert BOUNDS_CHECK
 
-def reads_beyond(values):
-    return values[len(values)]
+def read(values, place):
+    return values[place]
 
-try:
-    specialise(reads_beyond, None)(np.zeros(3))
-    raise SystemExit("bounds are not checked")
-except IndexError:
-    pass
+for place in (3, -1):
+    try:
+        specialise(read, None)(np.zeros(3), place)
+        raise SystemExit("bounds are not checked")
+    except IndexError:
+        pass
 
 Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
 rng = np.random.default_rng(0)
@@ -95,20 +105,23 @@ check("one column", Classifier(), numbers[:, :1], label)
 check("constant", Classifier(n_jobs=2), np.ones((50, 2)), label[:50])
 check("all missing", Regressor(), np.full((50, 2), np.nan), level[:50])
 check("float32", Regressor(), holes.astype(np.float32), level)
+big = np.vstack([holes] * 60) + rng.normal(0, 0.01, (60 * N, 4))  # beyond what one tile takes
+for params in ({"n_jobs": 1}, {"n_jobs": 2}, {"n_jobs": 2, "finder": "histogram"}):
+    check("big", Regressor(min_samples_leaf=20, **params), big, np.tile(level, 60))
+    check("big", Classifier(max_leaf_nodes=60, **params), big, np.tile(label, 60))
 print(count, "runs in", round(time.perf_counter() - start), "s")
 """
 
 
 def test_no_kernel_leaves_its_arrays() -> None:
-    """The code with checks is kept beside the user's own, so only the first run is slow."""
-    own = Path(os.environ.get("HORNBEAM_CACHE_DIR") or tempfile.gettempdir())
-    name = f"hornbeam-boundscheck-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    """Code with checks is kept in a directory of its own, so only the first run is slow."""
+    root = _user_cache_root() / "boundscheck"
     result = subprocess.run(
         [sys.executable, "-c", RUNS],
         env={
             **os.environ,
             "HORNBEAM_BOUNDSCHECK": "1",
-            "HORNBEAM_CACHE_DIR": str(own / name),
+            "HORNBEAM_CACHE_DIR": str(root),
             "HORNBEAM_QUIET": "1",
         },
         cwd=ROOT,
