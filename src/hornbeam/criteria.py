@@ -28,7 +28,7 @@ import math
 import types as python_types
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numba
@@ -43,7 +43,7 @@ from hornbeam.kernels.scan import (
     make_moment_scan,
     make_moment_summary,
 )
-from hornbeam.runtime.kernel import address_of
+from hornbeam.runtime.kernel import address_of, with_own_name
 from hornbeam.runtime.pointers import as_array
 
 __all__ = [
@@ -106,9 +106,9 @@ def poisson_deviance(weight, total, logs):
 _ROUNDING = 2.0**-40
 
 
-def _inner(function: Callable[..., Any]) -> Any:
+def _inner(function: Callable[..., Any], variant: str | None) -> Any:
     """Compile a formula that becomes part of a scan."""
-    return numba.njit(error_model="numpy", nogil=True)(function)
+    return numba.njit(error_model="numpy", nogil=True)(with_own_name(function, variant))
 
 
 def _squared_error_score(left, right, n_outputs):
@@ -160,17 +160,18 @@ def _gini_score(left, total, left_weight, right_weight, class_start, squares):
 
 
 def _class_functions(
-    block: Callable[..., float], own_score: Callable[..., float] | None
+    block: Callable[..., float], own_score: Callable[..., float] | None, variant: str | None
 ) -> tuple[Any, Any]:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula.
 
     ``own_score`` is a faster way to the same score for a single output.
     """
-    compiled = _inner(block)
+    inner = partial(_inner, variant=variant)
+    compiled = inner(block)
     shortcut = own_score is not None
-    single_score = compiled if own_score is None else _inner(own_score)
+    single_score = compiled if own_score is None else inner(own_score)
 
-    @_inner
+    @inner
     def impurity(counts, weight, class_start, n_outputs):
         counts = as_array(counts, class_start[n_outputs])
         if n_outputs == 1:
@@ -180,7 +181,7 @@ def _class_functions(
             total += compiled(counts[class_start[output] : class_start[output + 1]], weight)
         return total / n_outputs
 
-    @_inner
+    @inner
     def score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):
         if shortcut and n_outputs == 1:
             return single_score(left, total, left_weight, right_weight, class_start, squares)
@@ -194,12 +195,13 @@ def _class_functions(
 
 
 def _moment_functions(
-    block: Callable[..., float], own_score: Callable[..., float] | None
+    block: Callable[..., float], own_score: Callable[..., float] | None, variant: str | None
 ) -> tuple[Any, Any]:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula."""
-    compiled = _inner(block)
+    inner = partial(_inner, variant=variant)
+    compiled = inner(block)
 
-    @_inner
+    @inner
     def impurity(total, n_outputs):
         mean = 0.0
         for output in range(n_outputs):
@@ -207,9 +209,9 @@ def _moment_functions(
         return mean / n_outputs
 
     if own_score is not None:
-        return impurity, _inner(own_score)
+        return impurity, inner(own_score)
 
-    @_inner
+    @inner
     def score(left, right, n_outputs):
         return -right[0] * impurity(right, n_outputs) - left[0] * impurity(left, n_outputs)
 
@@ -248,7 +250,7 @@ def _compiled(name: str, summed: Summed, scan: Any, summary: Any) -> Criterion:
 
 
 def _class_criterion(name: str, block: Callable[..., float], variant: str | None) -> Criterion:
-    impurity, score = _class_functions(block, _gini_score if block is gini else None)
+    impurity, score = _class_functions(block, _gini_score if block is gini else None, variant)
     return _compiled(
         name, "classes", make_class_scan(score, variant), make_class_summary(impurity, variant)
     )
@@ -260,7 +262,7 @@ def _moment_criterion(
     score: Callable[..., float] | None,
     variant: str | None,
 ) -> Criterion:
-    impurity, split_score = _moment_functions(block, score)
+    impurity, split_score = _moment_functions(block, score, variant)
     return _compiled(
         name,
         "moments",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -10,6 +14,7 @@ import pytest
 from tree.test_oracle import random_table
 
 import hornbeam as hb
+from hornbeam.runtime.kernel import cache_directory
 
 
 def my_gini(counts, weight):
@@ -178,3 +183,47 @@ def test_a_criterion_that_sometimes_is_no_number_still_splits():
     tree = hb.DecisionTreeClassifier(criterion=picky).fit(X, y).tree_
     assert tree.n_leaves > 1
     assert (tree.value.max(axis=1) < 1.0).all()
+
+
+SCRIPT = """
+import sys
+import hornbeam as hb
+
+def squares(counts, weight):
+    impurity = 1.0
+    for count in counts:
+        impurity -= (count / weight) ** 2
+    return impurity
+
+def fourths(counts, weight):
+    impurity = 1.0
+    for count in counts:
+        impurity -= (count / weight) ** 4
+    return impurity
+
+for name in sys.argv[1:]:
+    tree = hb.DecisionTreeClassifier(criterion=globals().get(name, name))
+    print(tree.fit([[0.0], [1.0]], [0, 1]).tree_.impurity[0])
+"""
+
+
+def root_impurities(folder, *criteria):
+    """Impurities of a node with one row of each class, computed by a process of its own."""
+    environment = {**os.environ, "HORNBEAM_CACHE_DIR": str(folder), "HORNBEAM_QUIET": "1"}
+    command = [sys.executable, str(folder / "script.py"), *criteria]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [float(line) for line in done.stdout.split()]
+
+
+@pytest.mark.mission("T14")
+def test_criteria_compiled_by_different_processes_are_not_mixed_up(tmp_path):
+    """Each process numbers its functions from 0; code on disk must not meet under one name."""
+    hb.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])  # what is common is compiled now
+    if cache_directory() is not None:
+        shutil.copytree(cache_directory(), tmp_path / cache_directory().name)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    for alone, impurity in (("squares", 0.5), ("fourths", 0.875), ("entropy", 1.0)):
+        assert root_impurities(tmp_path, alone) == [impurity]
+    assert root_impurities(tmp_path, "squares", "fourths", "entropy") == [0.5, 0.875, 1.0]
+    assert root_impurities(tmp_path, "entropy", "fourths", "squares") == [1.0, 0.875, 0.5]

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import threading
 import time
+import types
+import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -62,7 +64,28 @@ def specialise(function: Function, variant: str | None) -> Function:
 
     With ``variant=None`` what the function depends on is unknown, so it is not stored.
     """
-    return _compile(function, variant)
+    return _compile(function if variant == "" else with_own_name(function, variant), variant)
+
+
+def with_own_name(function: Function, variant: str | None) -> Function:
+    """A copy of a function whose compiled code has a name of its own.
+
+    Numba names machine code by the qualified name of a function and a counter of the
+    process. Code from the disk brings the counter of the process that compiled it, so two
+    closures of one factory can meet under one name, and calls to one would reach the other.
+    """
+    label = uuid.uuid4().hex if variant is None else hashlib.sha256(variant.encode()).hexdigest()
+    copy: Any = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__module__ = function.__module__
+    copy.__qualname__ = f"{function.__qualname__}_{label[:16]}"
+    return copy
 
 
 def _compile(function: Function, variant: str | None, **options: Any) -> Function:
