@@ -27,6 +27,8 @@ from hornbeam.output.svg import tree_svg
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
+pytestmark = pytest.mark.mission("T12")
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -16,6 +16,8 @@ from sklearn.tree import export_text as sklearn_text
 
 from hornbeam.output.text import Rule, export_rules, export_text
 
+pytestmark = pytest.mark.mission("T12")
+
 WEATHER = """\
 |--- outlook = sunny
 |   |--- humidity <= 77.50 or missing
