@@ -31,8 +31,6 @@ from hornbeam.runtime.kernel import (
     specialise,
 )
 
-TESTS = Path(__file__).resolve().parents[1]
-
 # --- small kernels, in this process ---------------------------------------------------------------
 
 
@@ -111,44 +109,6 @@ def test_closures_are_told_apart_by_their_variant(home: Path) -> None:
     assert specialise(scaled(5.0), None)(one) == 5.0  # unknown dependencies: not stored
     assert specialise(scaled(7.0), None)(one) == 7.0
     assert len(files(home)) == 2
-
-
-def scaled_by_part(factor: float) -> Callable[..., Any]:
-    scale = specialise(scaled(factor), str(factor))
-
-    def times(values):
-        return scale(values) + scale(values)
-
-    return times
-
-
-SHARED_NAMES = """
-import json
-import sys
-import numpy as np
-from runtime.test_kernel import scaled_by_part
-from hornbeam.runtime.kernel import specialise
-
-factors = json.loads(sys.argv[1])
-print(json.dumps([specialise(scaled_by_part(f), str(f))(np.ones(1)) for f in factors]))
-"""
-
-
-def test_code_from_files_and_new_code_with_the_same_names(tmp_path: Path) -> None:
-    """Each closure keeps calling its own part, whichever of them come from the cache."""
-    for factors in ([2.0], [3.0, 2.0], [2.0, 3.0], [5.0, 3.0, 7.0, 2.0]):
-        result = subprocess.run(
-            [sys.executable, "-c", SHARED_NAMES, json.dumps(factors)],
-            env={
-                **os.environ,
-                "HORNBEAM_CACHE_DIR": str(tmp_path),
-                "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]),
-            },
-            capture_output=True,
-            text=True,
-        )
-        assert result.returncode == 0, result.stderr
-        assert json.loads(result.stdout) == [2 * factor for factor in factors]
 
 
 @part

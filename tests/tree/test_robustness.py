@@ -180,7 +180,7 @@ print(json.dumps({"waits": waits, "again": again}))
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("params", [{"n_jobs": 1}, {"n_jobs": 2}], ids=repr)
 def test_ctrl_c_stops_a_long_fit(params: dict[str, Any]) -> None:
-    """Within a second, or what it takes to sort one column; nothing is left, all is usable."""
+    """Within a second; nothing of the fit is left, and the team is usable."""
     result = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, json.dumps(params)],
         capture_output=True,
@@ -190,7 +190,7 @@ def test_ctrl_c_stops_a_long_fit(params: dict[str, Any]) -> None:
     assert result.returncode == 0, result.stderr
     outcome = json.loads(result.stdout)
     assert outcome["again"]
-    assert len(outcome["waits"]) == 2 and max(outcome["waits"]) < 2.0
+    assert len(outcome["waits"]) == 2 and max(outcome["waits"]) < 1.0
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -213,4 +213,5 @@ def test_many_fits_do_not_fill_the_memory() -> None:
     use(20)
     before = resident_bytes()
     use(100)
-    assert resident_bytes() - before < 30e6  # 100 copies of the table alone would be 29 MB
+    growth = resident_bytes() - before
+    assert growth < 10e6, growth  # one copy of the table kept per fit would be 29 MB
