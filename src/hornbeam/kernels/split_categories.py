@@ -41,6 +41,7 @@ from hornbeam.kernels.state import (
     ROWS_AT,
     ROWS_ONLY,
     SCRATCH_AT,
+    VALUE_IS_TOTAL,
     load_desk,
     load_nodes,
     load_problem,
@@ -184,14 +185,56 @@ def search_subsets(problem, rows, scratch, feature, n_groups, rank, desk):
 
 
 @part
+def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
+    """Scan one category against all others, listing only its own entries.
+
+    What is not listed is on the right, so that all categories together cost one pass.
+    """
+    ask = scratch.ask
+    source, target = scratch.keys, scratch.spare_keys
+    if ask[ASK_IN_SPARE]:
+        source, target = scratch.spare_keys, scratch.keys
+    known, all_keys = ask[ASK_KEYS], ask[ASK_ALL_KEYS]
+    first, last = scratch.group_start[single], scratch.group_start[single + 1]
+    place = 0
+    for i in range(first, last):
+        target[place] = source[i]
+        place += 1
+    ask[ASK_KEYS] = place
+    for i in range(known, all_keys):
+        target[place] = source[i]
+        place += 1
+    ask[ASK_ALL_KEYS] = place
+    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)
+    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
+    if improved:
+        member_at = rank * problem.whole[MAX_CATEGORIES]
+        for c in range(problem.n_codes[feature]):
+            desk.member[member_at + c] = ABSENT
+        for g in range(n_groups):
+            category = int64(source[scratch.group_start[g]] >> uint64(32))
+            desk.member[member_at + category] = LEFT if g == single else RIGHT
+
+
+@part
 def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk):
-    """Each category against all others."""
+    """Each category against all others, and all of them against the missing values."""
+    medians = problem.whole[VALUE_IS_TOTAL]  # of both sides: they need all rows listed
     for single in range(n_groups):
+        if not medians:
+            try_single(problem, rows, scratch, feature, n_groups, single, rank, desk)
+            continue
         scratch.group_order[0] = single
         for g in range(n_groups):
             if g != single:
                 scratch.group_order[g + (g < single)] = g
         try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
+    if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:
+        for g in range(n_groups):
+            scratch.group_order[g] = g
+        try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
 
 
 @part
