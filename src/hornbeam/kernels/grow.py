@@ -18,61 +18,47 @@ from __future__ import annotations
 
 import math
 
-from numba import int64, uint64
+from numba import int64, types
 
-from hornbeam.dtypes import EPSILON, MISSING_BIN, MISSING_RANK, WORD_BITS
-from hornbeam.kernels.split import ask_about_node
+from hornbeam.dtypes import (
+    EPSILON,
+)
+from hornbeam.kernels.split import (
+    ask_about_node,
+)
 from hornbeam.kernels.state import (
-    ABSENT,
-    ANSWER_WEIGHT,
-    ASK_FIRST,
-    ASK_LAST,
     BEST_FIRST,
-    BYTES,
     CAPACITY,
     CATEGORY_WORDS,
     CLOSED,
-    CONSTRAINED,
     DEPTH_FIRST,
     DONE,
     FULL,
     GROWTH,
     KNOWS_CONSTANT,
-    LEFT,
     LEVEL_WISE,
-    MAX_CATEGORIES,
     MAX_DEPTH,
     MAX_FEATURES,
     MAX_LEAVES,
-    MIN_DECREASE,
     MIN_LEAF,
     MIN_SPLIT,
     MIN_WEIGHT_LEAF,
     N_FEATURES,
-    N_LABELS,
-    N_ROWS,
-    N_STATS,
-    N_TOTALS,
     NODES_AT,
     PROBLEM_AT,
-    RANDOM_CUTS,
     READY,
-    ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
     SEARCH_NUMBER,
     SET_CAPACITY,
+    SETTLE,
     SPLIT,
     STOPPED,
-    SUMMARY,
     TASK_ROWS,
     TEAM_DESK_AT,
     THREADS,
     TILED,
-    TOTAL_WEIGHT,
     UNSEEN,
-    VALUE_AT,
-    VALUE_IS_TOTAL,
     WORD_FEATURES,
     WORD_FOUND,
     WORD_HEAD,
@@ -85,7 +71,6 @@ from hornbeam.kernels.state import (
     load_desk,
     load_nodes,
     load_problem,
-    load_rows,
     load_scratch,
 )
 from hornbeam.runtime.atomics import (
@@ -98,8 +83,14 @@ from hornbeam.runtime.atomics import (
     barrier,
     call_address,
 )
-from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.random import derive, draw_below
+from hornbeam.runtime.kernel import (
+    inlined,
+    kernel,
+    part,
+)
+from hornbeam.runtime.random import (
+    draw_below,
+)
 
 # --- the frontier -------------------------------------------------------------------
 
@@ -158,7 +149,7 @@ def pop(problem, nodes, desk):
 # --- one node -----------------------------------------------------------------------
 
 
-@part
+@inlined
 def may_split(problem, nodes, node):
     """Whether the pre-pruning rules let a node be searched at all."""
     whole, real = problem.whole, problem.real
@@ -172,7 +163,7 @@ def may_split(problem, nodes, node):
     )
 
 
-@part
+@inlined
 def list_features(problem, nodes, node, desk):
     """List the features that are not known to be constant; returns how many."""
     n_features = problem.whole[N_FEATURES]
@@ -247,190 +238,10 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
         barrier(words, size)
 
 
-@part
-def best_rank(desk, size):
-    """Which thread of the desk found the best split: score, then the lower feature."""
-    best = 0
-    for rank in range(1, size):
-        score, best_score = desk.best_score[rank], desk.best_score[best]
-        earlier = desk.best_feature[rank] < desk.best_feature[best]
-        if score > best_score or (score == best_score and earlier):
-            best = rank
-    return best
-
-
-@part
-def part_rows(problem, rows, nodes, node, scratch, desk, rank):
-    """Move the rows that go left before those that go right, keeping their order.
-
-    Both places are written and one of them advances, so there is no branch to mispredict.
-    Returns the first row of the right side.
-    """
-    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
-    missing_left = desk.best_missing_left[rank]
-    category, as_bytes = problem.is_category[feature], problem.whole[BYTES]
-    missing_code = MISSING_BIN if as_bytes else MISSING_RANK
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
-    offset = feature * problem.whole[N_ROWS]
-    first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, 0
-    low_code, high_code = int64(-1), int64(MISSING_RANK)
-    low_row, high_row = int64(0), int64(0)
-    for j in range(first, last):
-        row = rows.row[j]
-        code = int64(problem.bins[offset + row]) if as_bytes else int64(problem.ranks[offset + row])
-        if code == missing_code:
-            goes_left = missing_left
-        elif category:
-            goes_left = int64(desk.member[member_at + code] == LEFT)
-        else:
-            goes_left = int64(code <= cut)
-            if goes_left:
-                if code > low_code:
-                    low_code, low_row = code, int64(row)
-            elif code < high_code:
-                high_code, high_row = code, int64(row)
-        rows.row[left] = row
-        scratch.spare_row[right] = row
-        for o in range(n_labels):
-            label = rows.labels[j * n_labels + o]
-            rows.labels[left * n_labels + o] = label
-            scratch.spare_labels[right * n_labels + o] = label
-        for s in range(n_stats):
-            stat = rows.stats[j * n_stats + s]
-            rows.stats[left * n_stats + s] = stat
-            scratch.spare_stats[right * n_stats + s] = stat
-        left += goes_left
-        right += 1 - goes_left
-    for i in range(right):
-        rows.row[left + i] = scratch.spare_row[i]
-    for i in range(right * n_labels):
-        rows.labels[left * n_labels + i] = scratch.spare_labels[i]
-    for i in range(right * n_stats):
-        rows.stats[left * n_stats + i] = scratch.spare_stats[i]
-    nodes.low_code[node] = low_code
-    nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1
-    tiled = problem.whole[TILED]
-    nodes.low_row[node] = problem.origin[low_row] if tiled else low_row
-    nodes.high_row[node] = problem.origin[high_row] if tiled else high_row
-    return left
-
-
-@part
-def summarise(problem, rows, nodes, node, scratch):
-    """Totals, weight and impurity of a node from its rows."""
-    scratch.ask[ASK_FIRST] = nodes.first[node]
-    scratch.ask[ASK_LAST] = nodes.last[node]
-    nodes.impurity[node] = call_address(
-        problem.whole[SUMMARY],
-        (
-            rows.labels,
-            rows.stats,
-            problem.class_start,
-            scratch.total,
-            scratch.order,
-            scratch.ask,
-            scratch.real,
-        ),
-    )
-    nodes.weight[node] = scratch.real[ANSWER_WEIGHT]
-    n_totals = problem.whole[N_TOTALS]
-    for k in range(n_totals):
-        nodes.totals[node * n_totals + k] = scratch.total[k]
-
-
-@part
-def value_of(problem, nodes, node):
-    """The value that monotone constraints bound: mean, median or share of the last class."""
-    total = nodes.totals[node * problem.whole[N_TOTALS] + problem.whole[VALUE_AT]]
-    return total if problem.whole[VALUE_IS_TOTAL] else total / nodes.weight[node]
-
-
-@part
-def bound_children(problem, nodes, node, child):
-    """Hand the bounds of monotone constraints on to the children."""
-    for branch in range(2):
-        nodes.lower[child + branch] = nodes.lower[node]
-        nodes.upper[child + branch] = nodes.upper[node]
-    direction = problem.monotone[nodes.feature[node]]
-    if direction != 0:
-        between = 0.5 * (value_of(problem, nodes, child) + value_of(problem, nodes, child + 1))
-        smaller = child if direction > 0 else child + 1
-        nodes.upper[smaller] = between
-        nodes.lower[2 * child + 1 - smaller] = between
-
-
-@part
-def make_children(problem, rows, nodes, node, middle, scratch, shared):
-    """Make both children of a node whose rows are parted at ``middle``."""
-    child = atomic_add(shared, NODE_COUNT, 2)
-    nodes.child[node] = child
-    n_features = problem.whole[N_FEATURES]
-    for branch in range(2):
-        new = child + branch
-        nodes.first[new] = middle if branch else nodes.first[node]
-        nodes.last[new] = nodes.last[node] if branch else middle
-        nodes.depth[new] = nodes.depth[node] + 1
-        nodes.state[new] = UNSEEN
-        nodes.key[new] = derive(nodes.key[node], branch)
-        if problem.whole[KNOWS_CONSTANT]:
-            for f in range(n_features):
-                nodes.constant[new * n_features + f] = nodes.constant[node * n_features + f]
-        summarise(problem, rows, nodes, new, scratch)
-    if problem.whole[CONSTRAINED]:
-        bound_children(problem, nodes, node, child)
-    return child
-
-
-@part
-def keep_category_set(problem, nodes, node, desk, rank, shared):
-    """Write the bit set of categories that go left.
-
-    A category the node has not seen goes where its missing values go.
-    """
-    n_categories = problem.n_codes[desk.best_feature[rank]]
-    n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
-    start = atomic_add(shared, WORD_SETS, n_words)
-    nodes.set_start[node] = start
-    missing_left = desk.best_missing_left[rank]
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    for w in range(n_words):
-        bits = uint64(0)
-        for b in range(min(WORD_BITS, n_categories - w * WORD_BITS)):
-            side = desk.member[member_at + w * WORD_BITS + b]
-            if side == LEFT or (side == ABSENT and missing_left):
-                bits |= uint64(1) << uint64(b)
-        nodes.sets[start + w] = bits
-
-
-@part
-def settle(problem, rows, nodes, node, scratch, desk, size, shared):
-    """Turn the best split found into children; returns whether the gain is large enough."""
-    rank = best_rank(desk, size)
-    if desk.best_score[rank] == -math.inf:
-        return False
-    feature = desk.best_feature[rank]
-    nodes.feature[node] = feature
-    nodes.missing_left[node] = desk.best_missing_left[rank]
-    if problem.whole[RANDOM_CUTS]:
-        nodes.threshold[node] = desk.best_threshold[rank]
-    middle = part_rows(problem, rows, nodes, node, scratch, desk, rank)
-    if problem.is_category[feature]:
-        keep_category_set(problem, nodes, node, desk, rank, shared)
-    child = make_children(problem, rows, nodes, node, middle, scratch, shared)
-    left, right = nodes.weight[child], nodes.weight[child + 1]
-    remaining = left * nodes.impurity[child] + right * nodes.impurity[child + 1]
-    decrease = nodes.impurity[node] - remaining / (left + right)
-    gain = nodes.weight[node] / problem.real[TOTAL_WEIGHT] * decrease
-    nodes.gain[node] = gain
-    return gain + EPSILON >= problem.real[MIN_DECREASE]
-
-
 # --- the loop -----------------------------------------------------------------------
 
 
-@part
+@inlined
 def has_room(problem, desk, shared):
     """Whether every thread can still make two nodes and one category set."""
     whole = problem.whole
@@ -496,14 +307,12 @@ def expand(slots, desk_at, rank, size):
 
     All ``size`` threads at the desk call this together. Returns DONE, FULL or STOPPED.
     """
-    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
     words = desk.words
     if rank == 0 and nodes.weight[0] == 0.0:  # the very first node is still to be summed up
-        ask_about_node(problem, nodes, 0, scratch)
-        summarise(problem, rows, nodes, 0, scratch)
-        problem.real[TOTAL_WEIGHT] = nodes.weight[0]
+        call_address(problem.whole[SETTLE], (slots, int64(-1), desk_at, size))
     while True:
         if rank == 0:
             words[WORD_NODE] = next_node(problem, nodes, desk, scratch.tasks, shared)
@@ -521,9 +330,12 @@ def expand(slots, desk_at, rank, size):
         nodes.state[node] = CLOSED
         if atomic_load(shared, STOP) != 0:
             continue
-        if settle(problem, rows, nodes, node, scratch, desk, size, shared):
+        if call_address(problem.whole[SETTLE], (slots, node, desk_at, size)) > 0.0:
             if problem.whole[GROWTH] == BEST_FIRST:
                 nodes.state[node] = READY
                 push(problem, nodes, desk, node)
             else:
                 adopt_children(problem, nodes, node, desk, scratch.tasks, shared)
+
+
+EXPAND_SIGNATURE = int64(types.Array(int64, 1, "C"), int64, int64, int64)

@@ -104,17 +104,20 @@ def sort_keys(keys, spare, count, low, high, counters):
 
 
 @part
-def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, cell_rows):
+def count_labels(problem, rows, feature, first, last, cell_rows):
     """Count the rows of each (code, class).
 
     Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
     for the one before it. Few cells are therefore counted in four copies in turn.
     """
+    n_codes, n_classes = problem.n_codes[feature], problem.whole[N_CLASSES]
+    offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
+    bins, ranks, row, labels = problem.bins, problem.ranks, rows.row, rows.labels
     span = (n_codes + 1) * n_classes
     step = span if 4 * span <= COPIED_CELLS else 0
     for j in range(first, last):
-        code = min(int64(codes[offset + row[j]]), n_codes)
-        cell_rows[(j & 3) * step + code * n_classes + labels[j]] += 1
+        code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+        cell_rows[(j & 3) * step + min(code, n_codes) * n_classes + labels[j]] += 1
     if step > 0:
         for cell in range(span):
             for copy in range(1, 4):
@@ -123,12 +126,14 @@ def count_labels(codes, offset, row, labels, first, last, n_codes, n_classes, ce
 
 
 @part
-def count_and_note_labels(
-    codes, offset, row, labels, first, last, n_codes, n_classes, cell_rows, occupied
-):
+def count_and_note_labels(problem, rows, feature, first, last, cell_rows, occupied):
     """The same for nodes with fewer rows than cells, noting which codes occur."""
+    n_codes, n_classes = problem.n_codes[feature], problem.whole[N_CLASSES]
+    offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
+    bins, ranks, row, labels = problem.bins, problem.ranks, rows.row, rows.labels
     for j in range(first, last):
-        code = min(int64(codes[offset + row[j]]), n_codes)
+        code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+        code = min(code, n_codes)
         occupied[code >> 6] |= uint64(1) << uint64(code & 63)
         cell_rows[code * n_classes + labels[j]] += 1
 
@@ -151,15 +156,10 @@ def fill_cells(problem, rows, scratch, feature, first, last):
         for word in range((n_codes >> 6) + 1):
             occupied[word] = ~uint64(0)
     if one_label and not weighted:
-        span = (offset, row, labels, first, last, n_codes, n_classes, cell_rows)
-        if as_bytes and note:
-            count_and_note_labels(bins, *span, occupied)
-        elif as_bytes:
-            count_labels(bins, *span)
-        elif note:
-            count_and_note_labels(ranks, *span, occupied)
+        if note:
+            count_and_note_labels(problem, rows, feature, first, last, cell_rows, occupied)
         else:
-            count_labels(ranks, *span)
+            count_labels(problem, rows, feature, first, last, cell_rows)
         return
     for j in range(first, last):
         code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])

@@ -52,6 +52,7 @@ from hornbeam.kernels.state import (
     N_STATS,
     N_TOTALS,
     NODES_AT,
+    ORDER,
     PROBLEM_AT,
     ROWS_AT,
     ROWS_ONLY,
@@ -68,6 +69,7 @@ from hornbeam.runtime.atomics import (
     call_address,
 )
 from hornbeam.runtime.kernel import (
+    inlined,
     kernel,
     part,
 )
@@ -101,7 +103,7 @@ def ask_about_node(problem, nodes, node, scratch):
         scratch.total[k] = nodes.totals[node * n_totals + k]
 
 
-@part
+@inlined
 def present_keys(scratch):
     """The array that holds the present key list."""
     return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
@@ -127,7 +129,7 @@ def put_missing_left(rows, scratch):
                 start[s] += stats[entry * n_stats + s]
 
 
-@part
+@inlined
 def put_nothing_left(scratch):
     """Start a scan with an empty left side."""
     for k in range(scratch.ask[ASK_N_TOTALS]):
@@ -136,7 +138,7 @@ def put_nothing_left(scratch):
     scratch.real[ASK_START_WEIGHT] = 0.0
 
 
-@part
+@inlined
 def scan(problem, rows, scratch):
     """Best score over the cuts of the present key list."""
     cells = scratch.ask[ASK_CELLS]
@@ -159,7 +161,7 @@ def scan(problem, rows, scratch):
     )
 
 
-@part
+@inlined
 def beats(score, feature, best_score, best_feature):
     """Total order of candidates: score, then the lower feature, then the earlier cut."""
     if score == -math.inf or score != score:
@@ -193,12 +195,14 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):
     return improved
 
 
-@part
-def order_entries(problem, rows, nodes, node, scratch, feature):
+@kernel
+def order_entries(slots, node, feature):
     """List the node's entries by ascending code, as histogram cells or as sorted rows.
 
-    Returns whether the feature varies in the node.
+    Returns 1 if the feature varies in the node, else 0.
     """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     ask = scratch.ask
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     n_codes = problem.n_codes[feature]
@@ -223,7 +227,10 @@ def order_entries(problem, rows, nodes, node, scratch, feature):
                 scratch.spare_keys[i] = scratch.keys[i]
     ask[ASK_KEYS] = known
     ask[ASK_ALL_KEYS] = n_keys
-    return varies
+    return float64(varies)
+
+
+ORDER_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64)
 
 
 @kernel
@@ -233,9 +240,8 @@ def search_number(slots, node, feature, rank, desk_at):
     The best split so far of this thread is in ``desk.best_*[rank]``.
     """
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    desk = load_desk(slots, desk_at)
-    if not order_entries(problem, rows, nodes, node, scratch, feature):
+    scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
+    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
         return 0.0
     scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
     try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)

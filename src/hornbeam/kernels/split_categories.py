@@ -14,7 +14,6 @@ from hornbeam.kernels.order import (
     merge_sort,
 )
 from hornbeam.kernels.split import (
-    order_entries,
     present_keys,
     try_cuts,
 )
@@ -35,6 +34,7 @@ from hornbeam.kernels.state import (
     N_TOTALS,
     NODES_AT,
     ONE_AGAINST_REST,
+    ORDER,
     PROBLEM_AT,
     RANDOM_CUTS,
     RIGHT,
@@ -47,6 +47,9 @@ from hornbeam.kernels.state import (
     load_problem,
     load_rows,
     load_scratch,
+)
+from hornbeam.runtime.atomics import (
+    call_address,
 )
 from hornbeam.runtime.kernel import (
     kernel,
@@ -268,7 +271,7 @@ def search_category(slots, node, feature, rank, desk_at):
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    if not order_entries(problem, rows, nodes, node, scratch, feature):
+    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
         return 0.0
     scratch.ask[ASK_MONOTONE] = 0
     n_groups = group_categories(scratch)

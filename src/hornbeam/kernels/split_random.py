@@ -10,7 +10,6 @@ from hornbeam.kernels.order import (
     ENTRY_MASK,
 )
 from hornbeam.kernels.split import (
-    order_entries,
     present_keys,
     try_cuts,
 )
@@ -19,6 +18,7 @@ from hornbeam.kernels.state import (
     ASK_MONOTONE,
     BYTES,
     NODES_AT,
+    ORDER,
     PROBLEM_AT,
     ROWS_AT,
     SCRATCH_AT,
@@ -27,6 +27,9 @@ from hornbeam.kernels.state import (
     load_problem,
     load_rows,
     load_scratch,
+)
+from hornbeam.runtime.atomics import (
+    call_address,
 )
 from hornbeam.runtime.kernel import (
     kernel,
@@ -78,7 +81,7 @@ def search_random_number(slots, node, feature, rank, desk_at):
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    if not order_entries(problem, rows, nodes, node, scratch, feature):
+    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
         return 0.0
     scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
     keys = present_keys(scratch)

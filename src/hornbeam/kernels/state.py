@@ -64,6 +64,8 @@ SEARCH_CATEGORY = 31  # 0 if no feature has categories
 TILED = 32  # the codes are those of a tile, rows are numbered within it
 UNIT_WEIGHTS = 33  # every row weighs 1
 WHOLE_WEIGHTS = 34  # every weight is a whole number, and none of their sums is rounded
+SETTLE = 35  # address of kernels.settle.settle
+ORDER = 36  # address of kernels.split.order_entries
 N_WHOLE = 40
 
 # Problem.real

@@ -8,7 +8,7 @@ then count codes instead of sorting them. (Not for random cuts, which need the r
 
 from __future__ import annotations
 
-from numba import int64, uint32, uint64
+from numba import int64, types, uint32, uint64
 
 from hornbeam.dtypes import MISSING_RANK
 from hornbeam.kernels.order import ENTRY_MASK, row_keys, sort_keys
@@ -82,3 +82,6 @@ def make_tile(slots, tile_slots, node):
     for j in range(first, last):
         tile.origin[j - first] = rows.row[j]
         rows.row[j] = j - first
+
+
+TILE_SIGNATURE = types.void(types.Array(int64, 1, "C"), types.Array(int64, 1, "C"), int64)

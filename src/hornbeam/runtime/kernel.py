@@ -11,6 +11,7 @@ bounds checks (slow; for tests).
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import os
@@ -59,6 +60,14 @@ def part(function: Function) -> Function:
     return _compile(function, None, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def inlined(function: Function) -> Function:
+    """A tiny function that becomes part of its callers before they are compiled.
+
+    Compiling it on its own would cost more than compiling it again in each caller.
+    """
+    return _compile(function, None, inline="always")
+
+
 def specialise(function: Function, variant: str | None) -> Function:
     """Compile a function made by a factory; ``variant`` tells its closures apart.
 
@@ -96,10 +105,26 @@ def _compile(function: Function, variant: str | None, **options: Any) -> Functio
     return dispatcher
 
 
+def compiled(dispatcher: Any, signature: Any) -> Any:
+    """Compile a kernel for a signature, unless it is compiled; returns Numba's result.
+
+    Numba makes millions of small objects while it compiles, and Python's garbage collector
+    would look through them again and again (a tenth of the time): it rests meanwhile.
+    """
+    if signature.args not in dispatcher.overloads:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            dispatcher.compile(signature)
+        finally:
+            if collecting:
+                gc.enable()
+    return dispatcher.overloads[signature.args]
+
+
 def address_of(dispatcher: Any, signature: Any) -> int:
     """Address of a kernel's machine code, for `runtime.atomics.call_address`."""
-    dispatcher.compile(signature)
-    result = dispatcher.overloads[signature.args]
+    result = compiled(dispatcher, signature)
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 

@@ -17,14 +17,20 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
-from hornbeam.kernels.grow import expand
+from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
 from hornbeam.kernels.order import RADIX_COUNTERS
-from hornbeam.kernels.split import SEARCH_SIGNATURE, search_number
+from hornbeam.kernels.settle import SETTLE_SIGNATURE, settle
+from hornbeam.kernels.split import (
+    ORDER_SIGNATURE,
+    SEARCH_SIGNATURE,
+    order_entries,
+    search_number,
+)
 from hornbeam.kernels.split_categories import search_category
 from hornbeam.kernels.split_random import search_random_number
-from hornbeam.kernels.tile import make_tile
+from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT
-from hornbeam.runtime.kernel import address_of
+from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
 from hornbeam.tree.build import build_tree
@@ -105,6 +111,8 @@ def _grow_nodes(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
 ) -> s.Nodes:
     """Run the growth loop; its working memory is free again when this returns."""
+    compiled(expand, EXPAND_SIGNATURE)
+    compiled(make_tile, TILE_SIGNATURE)
     stage = _Stage(codes, target, criterion, rules, _lay_out_rows(target, criterion), n_jobs)
     stage.run()
     return stage.nodes
@@ -203,7 +211,7 @@ class _Stage:
                     return
                 desk.words[s.WORD_HEAD], desk.words[s.WORD_TAIL] = 0, 1
                 desk.frontier[0] = self.tasks[task]
-                make_tile(slots, tile_slots, self.tasks[task])
+                make_tile(slots, tile_slots, int(self.tasks[task]))
             status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
 
     def _make_room(self) -> None:
@@ -274,6 +282,8 @@ def _make_problem(
     whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
     whole[s.SCAN] = criterion.scan
     whole[s.SUMMARY] = criterion.summary
+    whole[s.SETTLE] = address_of(settle, SETTLE_SIGNATURE)
+    whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
     search = search_random_number if rules.random_cuts else search_number
     whole[s.SEARCH_NUMBER] = address_of(search, SEARCH_SIGNATURE)
     if codes.is_category.any():  # also if all of them are missing: no categories at all
