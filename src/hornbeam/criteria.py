@@ -145,7 +145,7 @@ def _poisson_score(left, right, n_outputs):
     return score
 
 
-def _gini_score(left, total, left_weight, right_weight, class_start, squares):
+def _gini_score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):
     """Minus the Gini impurity of both sides, from the sums of squared class weights."""
     left_squares, right_squares = squares
     if left_squares < 0.0:
@@ -159,32 +159,32 @@ def _gini_score(left, total, left_weight, right_weight, class_start, squares):
     return -right_weight * right_gini - left_weight * left_gini
 
 
-def _class_functions(
-    block: Callable[..., float], own_score: Callable[..., float] | None, variant: str | None
-) -> tuple[Any, Any]:
+def _class_functions(block: Callable[..., float], single: bool, variant: str | None) -> Any:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula.
 
-    ``own_score`` is a faster way to the same score for a single output.
+    What only several outputs need is not compiled for a ``single`` one.
     """
     inner = partial(_inner, variant=variant)
     compiled = inner(block)
-    shortcut = own_score is not None
-    single_score = compiled if own_score is None else inner(own_score)
 
     @inner
-    def impurity(counts, weight, class_start, n_outputs):
+    def impurity_of_one(counts, weight, class_start, n_outputs):
+        return compiled(as_array(counts, class_start[1]), weight)
+
+    @inner
+    def impurity_of_several(counts, weight, class_start, n_outputs):
         counts = as_array(counts, class_start[n_outputs])
-        if n_outputs == 1:
-            return compiled(counts, weight)
         total = 0.0
         for output in range(n_outputs):
             total += compiled(counts[class_start[output] : class_start[output + 1]], weight)
         return total / n_outputs
 
+    impurity = impurity_of_one if single else impurity_of_several
+    if single and block is gini:
+        return impurity, inner(_gini_score)
+
     @inner
     def score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):
-        if shortcut and n_outputs == 1:
-            return single_score(left, total, left_weight, right_weight, class_start, squares)
         for k in range(class_start[n_outputs]):
             right[k] = total[k] - left[k]
         return -right_weight * impurity(right, right_weight, class_start, n_outputs) - (
@@ -249,8 +249,12 @@ def _compiled(name: str, summed: Summed, scan: Any, summary: Any) -> Criterion:
     )
 
 
-def _class_criterion(name: str, block: Callable[..., float], variant: str | None) -> Criterion:
-    impurity, score = _class_functions(block, _gini_score if block is gini else None, variant)
+def _class_criterion(
+    name: str, block: Callable[..., float], single: bool, variant: str | None
+) -> Criterion:
+    if variant is not None:
+        variant += " of one output" if single else " of several outputs"
+    impurity, score = _class_functions(block, single, variant)
     return _compiled(
         name, "classes", make_class_scan(score, variant), make_class_summary(impurity, variant)
     )
@@ -286,23 +290,23 @@ ABSOLUTE_ERROR = "absolute_error"
 
 
 @cache
-def built_in(name: str) -> Criterion:
+def built_in(name: str, single: bool) -> Criterion:
     """A built-in criterion, compiled when it is first asked for."""
     if name == ABSOLUTE_ERROR:
         return _compiled(name, "order", scan_order, sum_order)
     if name in CLASSIFICATION_CRITERIA:
-        return _class_criterion(name, CLASSIFICATION_CRITERIA[name], name)
+        return _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
     return _moment_criterion(name, *REGRESSION_CRITERIA[name], name)
 
 
 @cache
-def _from_function(function: Callable[..., float], classification: bool) -> Criterion:
+def _from_function(function: Callable[..., float], classification: bool, single: bool) -> Criterion:
     name = getattr(function, "__name__", "criterion")
     function = getattr(function, "py_func", function)  # an njit function is fine, too
     variant = _fingerprint(function)
     try:
         if classification:
-            return _class_criterion(name, function, variant)
+            return _class_criterion(name, function, single, variant)
         return _moment_criterion(name, function, None, variant)
     except numba.core.errors.NumbaError as error:
         form = "counts, weight" if classification else "weight, total, squares"
@@ -329,8 +333,11 @@ def _fingerprint(function: Callable[..., float]) -> str | None:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def resolve(criterion: str | Callable[..., float], *, classification: bool) -> Criterion:
+def resolve(
+    criterion: str | Callable[..., float], *, classification: bool, n_outputs: int = 1
+) -> Criterion:
     """The compiled criterion for an estimator's ``criterion`` parameter."""
+    single = n_outputs == 1 or not classification  # only class counts know the difference
     if isinstance(criterion, str):
-        return built_in(criterion)
-    return _from_function(criterion, classification)
+        return built_in(criterion, single)
+    return _from_function(criterion, classification, single)

@@ -8,12 +8,34 @@ entries, so that exact and histogram split finding are the same scan.
 
 from __future__ import annotations
 
-from numba import int64, uint32, uint64
+from numba import float64, int64, types, uint32, uint64
 
-from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
-from hornbeam.kernels.state import BYTES, N_CLASSES, N_LABELS, N_ROWS, N_STATS, UNIT_WEIGHTS
-from hornbeam.runtime.atomics import trailing_zeros
-from hornbeam.runtime.kernel import part
+from hornbeam.dtypes import (
+    MISSING_BIN,
+    MISSING_RANK,
+)
+from hornbeam.kernels.state import (
+    ASK_IN_SPARE,
+    BYTES,
+    N_CLASSES,
+    N_LABELS,
+    N_ROWS,
+    N_STATS,
+    PROBLEM_AT,
+    ROWS_AT,
+    SCRATCH_AT,
+    UNIT_WEIGHTS,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.atomics import (
+    trailing_zeros,
+)
+from hornbeam.runtime.kernel import (
+    kernel,
+    part,
+)
 
 INSERTION_LIMIT = 24
 MAX_DIGIT_BITS = 11
@@ -101,6 +123,29 @@ def sort_keys(keys, spare, count, low, high, counters):
             counters[c] += 1
         in_spare = 1 - in_spare
     return in_spare
+
+
+@kernel
+def sort_rows(slots, feature, first, last):
+    """List the rows of a node by ascending code, missing ones last.
+
+    Returns how many are not missing. The keys are in ``keys`` or, if ASK_IN_SPARE is set,
+    in ``spare_keys``.
+    """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    keys, spare = scratch.keys, scratch.spare_keys
+    scratch.ask[ASK_IN_SPARE] = 0
+    low, high, known = row_keys(problem, rows, feature, first, last, keys)
+    if known > 0 and low < high:
+        scratch.ask[ASK_IN_SPARE] = sort_keys(keys, spare, known, low, high, scratch.counters)
+        if scratch.ask[ASK_IN_SPARE]:
+            for i in range(known, last - first):
+                spare[i] = keys[i]
+    return float64(known)
+
+
+SORT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
 
 
 @part

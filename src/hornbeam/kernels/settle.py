@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64, types, uint64
+from numba import float64, int64, types
 
 from hornbeam.dtypes import (
     EPSILON,
     MISSING_BIN,
     MISSING_RANK,
-    WORD_BITS,
 )
 from hornbeam.kernels.split import (
     ask_about_node,
 )
 from hornbeam.kernels.state import (
-    ABSENT,
     ANSWER_WEIGHT,
     ASK_FIRST,
     ASK_LAST,
     BYTES,
     CONSTRAINED,
+    HAND_ON_BOUNDS,
+    KEEP_SET,
     KNOWS_CONSTANT,
     LEFT,
     MAX_CATEGORIES,
@@ -41,9 +41,6 @@ from hornbeam.kernels.state import (
     TILED,
     TOTAL_WEIGHT,
     UNSEEN,
-    VALUE_AT,
-    VALUE_IS_TOTAL,
-    WORD_SETS,
     load_desk,
     load_nodes,
     load_problem,
@@ -158,27 +155,6 @@ def summarise(problem, rows, nodes, node, scratch):
         nodes.totals[node * n_totals + k] = scratch.total[k]
 
 
-@inlined
-def value_of(problem, nodes, node):
-    """The value that monotone constraints bound: mean, median or share of the last class."""
-    total = nodes.totals[node * problem.whole[N_TOTALS] + problem.whole[VALUE_AT]]
-    return total if problem.whole[VALUE_IS_TOTAL] else total / nodes.weight[node]
-
-
-@part
-def bound_children(problem, nodes, node, child):
-    """Hand the bounds of monotone constraints on to the children."""
-    for branch in range(2):
-        nodes.lower[child + branch] = nodes.lower[node]
-        nodes.upper[child + branch] = nodes.upper[node]
-    direction = problem.monotone[nodes.feature[node]]
-    if direction != 0:
-        between = 0.5 * (value_of(problem, nodes, child) + value_of(problem, nodes, child + 1))
-        smaller = child if direction > 0 else child + 1
-        nodes.upper[smaller] = between
-        nodes.lower[2 * child + 1 - smaller] = between
-
-
 @part
 def make_children(problem, rows, nodes, node, middle, scratch, shared):
     """Make both children of a node whose rows are parted at ``middle``."""
@@ -196,30 +172,7 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
             for f in range(n_features):
                 nodes.constant[new * n_features + f] = nodes.constant[node * n_features + f]
         summarise(problem, rows, nodes, new, scratch)
-    if problem.whole[CONSTRAINED]:
-        bound_children(problem, nodes, node, child)
     return child
-
-
-@part
-def keep_category_set(problem, nodes, node, desk, rank, shared):
-    """Write the bit set of categories that go left.
-
-    A category the node has not seen goes where its missing values go.
-    """
-    n_categories = problem.n_codes[desk.best_feature[rank]]
-    n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
-    start = atomic_add(shared, WORD_SETS, n_words)
-    nodes.set_start[node] = start
-    missing_left = desk.best_missing_left[rank]
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    for w in range(n_words):
-        bits = uint64(0)
-        for b in range(min(WORD_BITS, n_categories - w * WORD_BITS)):
-            side = desk.member[member_at + w * WORD_BITS + b]
-            if side == LEFT or (side == ABSENT and missing_left):
-                bits |= uint64(1) << uint64(b)
-        nodes.sets[start + w] = bits
 
 
 @kernel
@@ -246,8 +199,10 @@ def settle(slots, node, desk_at, size):
         nodes.threshold[node] = desk.best_threshold[rank]
     middle = part_rows(problem, rows, nodes, node, scratch, desk, rank)
     if problem.is_category[feature]:
-        keep_category_set(problem, nodes, node, desk, rank, shared)
+        call_address(problem.whole[KEEP_SET], (slots, node, rank, desk_at))
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
+    if problem.whole[CONSTRAINED]:
+        call_address(problem.whole[HAND_ON_BOUNDS], (slots, node))
     left, right = nodes.weight[child], nodes.weight[child + 1]
     remaining = left * nodes.impurity[child] + right * nodes.impurity[child + 1]
     decrease = nodes.impurity[node] - remaining / (left + right)

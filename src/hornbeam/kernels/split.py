@@ -17,8 +17,6 @@ from hornbeam.kernels.order import (
     ENTRY_MASK,
     cell_keys,
     fill_cells,
-    row_keys,
-    sort_keys,
 )
 from hornbeam.kernels.state import (
     ANSWER_KEY,
@@ -58,6 +56,7 @@ from hornbeam.kernels.state import (
     ROWS_ONLY,
     SCAN,
     SCRATCH_AT,
+    SORT,
     WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
@@ -216,15 +215,11 @@ def order_entries(slots, node, feature):
         first_code = scratch.keys[0] >> uint64(32)
         varies = known > 0 and scratch.keys[n_keys - 1] >> uint64(32) != first_code
     else:
-        low, high, known = row_keys(problem, rows, feature, first, last, scratch.keys)
+        known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
         n_keys = last - first
-        varies = known > 0 and (low < high or known < n_keys)
-        if varies and sort_keys(
-            scratch.keys, scratch.spare_keys, known, low, high, scratch.counters
-        ):
-            ask[ASK_IN_SPARE] = 1
-            for i in range(known, n_keys):
-                scratch.spare_keys[i] = scratch.keys[i]
+        keys = present_keys(scratch)
+        constant = known == n_keys and keys[0] >> uint64(32) == keys[known - 1] >> uint64(32)
+        varies = known > 0 and not constant
     ask[ASK_KEYS] = known
     ask[ASK_ALL_KEYS] = n_keys
     return float64(varies)

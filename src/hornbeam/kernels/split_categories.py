@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 
-from numba import int64, uint64
+from numba import float64, int64, types, uint64
 
+from hornbeam.dtypes import (
+    WORD_BITS,
+)
 from hornbeam.kernels.order import (
     ENTRY_MASK,
     merge_sort,
@@ -41,7 +44,9 @@ from hornbeam.kernels.state import (
     ROWS_AT,
     ROWS_ONLY,
     SCRATCH_AT,
+    TEAM_DESK_AT,
     VALUE_IS_TOTAL,
+    WORD_SETS,
     load_desk,
     load_nodes,
     load_problem,
@@ -49,6 +54,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import (
+    atomic_add,
     call_address,
 )
 from hornbeam.runtime.kernel import (
@@ -283,3 +289,30 @@ def search_category(slots, node, feature, rank, desk_at):
     else:
         search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
     return 1.0
+
+
+@kernel
+def keep_category_set(slots, node, rank, desk_at):
+    """Write the bit set of categories that go left.
+
+    A category the node has not seen goes where its missing values go.
+    """
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
+    n_categories = problem.n_codes[desk.best_feature[rank]]
+    n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
+    start = atomic_add(shared, WORD_SETS, n_words)
+    nodes.set_start[node] = start
+    missing_left = desk.best_missing_left[rank]
+    member_at = rank * problem.whole[MAX_CATEGORIES]
+    for w in range(n_words):
+        bits = uint64(0)
+        for b in range(min(WORD_BITS, n_categories - w * WORD_BITS)):
+            side = desk.member[member_at + w * WORD_BITS + b]
+            if side == LEFT or (side == ABSENT and missing_left):
+                bits |= uint64(1) << uint64(b)
+        nodes.sets[start + w] = bits
+    return 0.0
+
+
+KEEP_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)

@@ -60,12 +60,15 @@ THREADS = 27
 CAPACITY = 28  # of Nodes and Desk.frontier
 SET_CAPACITY = 29  # of Nodes.sets
 MAX_CATEGORIES = 30
-SEARCH_CATEGORY = 31  # 0 if no feature has categories
+SEARCH_CATEGORY = 31
 TILED = 32  # the codes are those of a tile, rows are numbered within it
 UNIT_WEIGHTS = 33  # every row weighs 1
 WHOLE_WEIGHTS = 34  # every weight is a whole number, and none of their sums is rounded
 SETTLE = 35  # address of kernels.settle.settle
 ORDER = 36  # address of kernels.split.order_entries
+SORT = 37  # address of kernels.order.sort_rows
+KEEP_SET = 38  # address of kernels.split_categories.keep_category_set
+HAND_ON_BOUNDS = 39  # address of kernels.constraints.hand_on_bounds
 N_WHOLE = 40
 
 # Problem.real

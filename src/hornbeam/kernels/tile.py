@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from numba import int64, types, uint32, uint64
 
-from hornbeam.dtypes import MISSING_RANK
-from hornbeam.kernels.order import ENTRY_MASK, row_keys, sort_keys
+from hornbeam.dtypes import (
+    MISSING_RANK,
+)
+from hornbeam.kernels.order import (
+    ENTRY_MASK,
+)
 from hornbeam.kernels.state import (
+    ASK_IN_SPARE,
     BYTES,
     KNOWS_CONSTANT,
     N_FEATURES,
@@ -22,12 +27,19 @@ from hornbeam.kernels.state import (
     RANDOM_CUTS,
     ROWS_AT,
     SCRATCH_AT,
+    SORT,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.atomics import (
+    call_address,
+)
+from hornbeam.runtime.kernel import (
+    kernel,
+    part,
+)
 
 
 @part
@@ -42,23 +54,18 @@ def copy_column(problem, rows, feature, first, last, tile):
 
 
 @part
-def rank_column(problem, rows, scratch, feature, first, last, tile):
+def rank_column(problem, slots, scratch, feature, first, last, tile):
     """Copy a column's ranks, numbered anew; returns how many there are."""
     out = feature * (last - first) - first
-    low, high, known = row_keys(problem, rows, feature, first, last, scratch.keys)
-    for i in range(known, last - first):
-        tile.ranks[out + int64(scratch.keys[i] & uint64(ENTRY_MASK))] = uint32(MISSING_RANK)
-    if known == 0:
-        return 0
-    keys = scratch.keys
-    if sort_keys(scratch.keys, scratch.spare_keys, known, low, high, scratch.counters):
-        keys = scratch.spare_keys
+    known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
+    keys = scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
     rank = 0
-    for i in range(known):
-        if i > 0 and keys[i] >> uint64(32) != keys[i - 1] >> uint64(32):
+    for i in range(last - first):
+        entry = int64(keys[i] & uint64(ENTRY_MASK))
+        if i > 0 and i < known and keys[i] >> uint64(32) != keys[i - 1] >> uint64(32):
             rank += 1
-        tile.ranks[out + int64(keys[i] & uint64(ENTRY_MASK))] = rank
-    return rank + 1
+        tile.ranks[out + entry] = uint32(rank) if i < known else uint32(MISSING_RANK)
+    return rank + int64(known > 0)
 
 
 @kernel
@@ -78,7 +85,7 @@ def make_tile(slots, tile_slots, node):
         if kept or problem.whole[BYTES] or problem.is_category[feature]:
             copy_column(problem, rows, feature, first, last, tile)
         else:
-            tile.n_codes[feature] = rank_column(problem, rows, scratch, feature, first, last, tile)
+            tile.n_codes[feature] = rank_column(problem, slots, scratch, feature, first, last, tile)
     for j in range(first, last):
         tile.origin[j - first] = rows.row[j]
         rows.row[j] = j - first

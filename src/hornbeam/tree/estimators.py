@@ -124,7 +124,9 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
     ) -> Tree:
         rules = self._rules(schema, target.weight, max_features, min_decrease)
         codes = self._encode(schema, matrix)
-        criterion = resolve(self.criterion, classification=is_classifier)
+        criterion = resolve(
+            self.criterion, classification=is_classifier, n_outputs=target.n_outputs
+        )
         return grow_tree(codes, target, criterion, rules, self.n_jobs, _look_up(matrix))
 
     def _encode(self, schema: Schema, matrix: Any) -> Codes:

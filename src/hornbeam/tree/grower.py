@@ -17,8 +17,9 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
+from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
-from hornbeam.kernels.order import RADIX_COUNTERS
+from hornbeam.kernels.order import RADIX_COUNTERS, SORT_SIGNATURE, sort_rows
 from hornbeam.kernels.settle import SETTLE_SIGNATURE, settle
 from hornbeam.kernels.split import (
     ORDER_SIGNATURE,
@@ -26,7 +27,11 @@ from hornbeam.kernels.split import (
     order_entries,
     search_number,
 )
-from hornbeam.kernels.split_categories import search_category
+from hornbeam.kernels.split_categories import (
+    KEEP_SIGNATURE,
+    keep_category_set,
+    search_category,
+)
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT
@@ -283,11 +288,15 @@ def _make_problem(
     whole[s.SCAN] = criterion.scan
     whole[s.SUMMARY] = criterion.summary
     whole[s.SETTLE] = address_of(settle, SETTLE_SIGNATURE)
+    whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
     whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
     search = search_random_number if rules.random_cuts else search_number
     whole[s.SEARCH_NUMBER] = address_of(search, SEARCH_SIGNATURE)
     if codes.is_category.any():  # also if all of them are missing: no categories at all
         whole[s.SEARCH_CATEGORY] = address_of(search_category, SEARCH_SIGNATURE)
+        whole[s.KEEP_SET] = address_of(keep_category_set, KEEP_SIGNATURE)
+    if rules.monotone is not None:
+        whole[s.HAND_ON_BOUNDS] = address_of(hand_on_bounds, BOUNDS_SIGNATURE)
     whole[s.VALUE_AT] = n_totals - 1 if classes else 1
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
     whole[s.CELL_LIMIT] = _CELL_LIMIT

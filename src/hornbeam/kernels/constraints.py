@@ -1,0 +1,46 @@
+"""Monotone constraints: hand the bounds of a node's value on to its children."""
+
+from __future__ import annotations
+
+from numba import float64, int64, types
+
+from hornbeam.kernels.state import (
+    N_TOTALS,
+    NODES_AT,
+    PROBLEM_AT,
+    VALUE_AT,
+    VALUE_IS_TOTAL,
+    load_nodes,
+    load_problem,
+)
+from hornbeam.runtime.kernel import (
+    inlined,
+    kernel,
+)
+
+
+@inlined
+def value_of(problem, nodes, node):
+    """The value that monotone constraints bound: mean, median or share of the last class."""
+    total = nodes.totals[node * problem.whole[N_TOTALS] + problem.whole[VALUE_AT]]
+    return total if problem.whole[VALUE_IS_TOTAL] else total / nodes.weight[node]
+
+
+@kernel
+def hand_on_bounds(slots, node):
+    """Bound the values of a node's children by its own bounds and by their middle."""
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    child = int64(nodes.child[node])
+    for branch in range(2):
+        nodes.lower[child + branch] = nodes.lower[node]
+        nodes.upper[child + branch] = nodes.upper[node]
+    direction = problem.monotone[nodes.feature[node]]
+    if direction != 0:
+        between = 0.5 * (value_of(problem, nodes, child) + value_of(problem, nodes, child + 1))
+        smaller = child if direction > 0 else child + 1
+        nodes.upper[smaller] = between
+        nodes.lower[2 * child + 1 - smaller] = between
+    return 0.0
+
+
+BOUNDS_SIGNATURE = float64(types.Array(int64, 1, "C"), int64)
