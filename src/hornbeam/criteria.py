@@ -145,15 +145,14 @@ def _poisson_score(left, right, n_outputs):
     return score
 
 
-def _gini_score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):
+def _gini_score(left, right, left_weight, right_weight, class_start, n_outputs, squares):
     """Minus the Gini impurity of both sides, from the sums of squared class weights."""
     left_squares, right_squares = squares
     if left_squares < 0.0:
         left_squares, right_squares = 0.0, 0.0
         for k in range(class_start[1]):
-            at_right = total[k] - left[k]
             left_squares += left[k] * left[k]
-            right_squares += at_right * at_right
+            right_squares += right[k] * right[k]
     left_gini = 1.0 - left_squares / (left_weight * left_weight)
     right_gini = 1.0 - right_squares / (right_weight * right_weight)
     return -right_weight * right_gini - left_weight * left_gini
@@ -184,9 +183,7 @@ def _class_functions(block: Callable[..., float], single: bool, variant: str | N
         return impurity, inner(_gini_score)
 
     @inner
-    def score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares):
-        for k in range(class_start[n_outputs]):
-            right[k] = total[k] - left[k]
+    def score(left, right, left_weight, right_weight, class_start, n_outputs, squares):
         return -right_weight * impurity(right, right_weight, class_start, n_outputs) - (
             left_weight * impurity(left, left_weight, class_start, n_outputs)
         )

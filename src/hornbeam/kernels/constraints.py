@@ -13,10 +13,7 @@ from hornbeam.kernels.state import (
     load_nodes,
     load_problem,
 )
-from hornbeam.runtime.kernel import (
-    inlined,
-    kernel,
-)
+from hornbeam.runtime.kernel import inlined, kernel
 
 
 @inlined

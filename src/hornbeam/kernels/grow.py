@@ -20,12 +20,8 @@ import math
 
 from numba import int64, types
 
-from hornbeam.dtypes import (
-    EPSILON,
-)
-from hornbeam.kernels.split import (
-    ask_about_node,
-)
+from hornbeam.dtypes import EPSILON
+from hornbeam.kernels.split import ask_about_node
 from hornbeam.kernels.state import (
     BEST_FIRST,
     CAPACITY,
@@ -83,14 +79,8 @@ from hornbeam.runtime.atomics import (
     barrier,
     call_address,
 )
-from hornbeam.runtime.kernel import (
-    inlined,
-    kernel,
-    part,
-)
-from hornbeam.runtime.random import (
-    draw_below,
-)
+from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.random import draw_below
 
 # --- the frontier -------------------------------------------------------------------
 
@@ -116,7 +106,7 @@ def push(problem, nodes, desk, node):
     frontier[place] = node
 
 
-@part
+@inlined
 def pop(problem, nodes, desk):
     """Take the next node from the frontier, -1 if there is none."""
     frontier, words = desk.frontier, desk.words
@@ -175,7 +165,7 @@ def list_features(problem, nodes, node, desk):
     return n_candidates
 
 
-@part
+@inlined
 def draw_features(nodes, node, desk, drawn, need, n_candidates):
     """Bring ``need`` random features to the places after ``drawn`` (Fisher-Yates)."""
     key = nodes.key[node]
@@ -186,7 +176,7 @@ def draw_features(nodes, node, desk, drawn, need, n_candidates):
         desk.features[place] = feature
 
 
-@part
+@inlined
 def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
@@ -206,7 +196,7 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared)
             nodes.constant[node * n_features + feature] = 1
 
 
-@part
+@inlined
 def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared):
     """Search a node's best split with all threads of the desk.
 
@@ -272,7 +262,7 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):
     desk.words[WORD_LEAVES] += 1
 
 
-@part
+@inlined
 def next_node(problem, nodes, desk, tasks, shared):
     """The next node to search, or -1 with a status: done, full or stopped.
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from numba import float64, int64, types, uint32, uint64
 
-from hornbeam.dtypes import (
-    MISSING_BIN,
-    MISSING_RANK,
-)
+from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.state import (
     ASK_IN_SPARE,
     BYTES,
@@ -29,13 +26,8 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import (
-    trailing_zeros,
-)
-from hornbeam.runtime.kernel import (
-    kernel,
-    part,
-)
+from hornbeam.runtime.atomics import trailing_zeros
+from hornbeam.runtime.kernel import inlined, kernel, part
 
 INSERTION_LIMIT = 24
 MAX_DIGIT_BITS = 11
@@ -54,7 +46,7 @@ def code_at(problem, feature, row):
     return problem.ranks[place]
 
 
-@part
+@inlined
 def row_keys(problem, rows, feature, first, last, keys):
     """One key per row, missing ones last; the entry is the row's place in the node order.
 
@@ -75,7 +67,7 @@ def row_keys(problem, rows, feature, first, last, keys):
     return int64(low), int64(high), known
 
 
-@part
+@inlined
 def sort_keys(keys, spare, count, low, high, counters):
     """Sort keys by code, keeping the row order among equal codes.
 
@@ -148,7 +140,7 @@ def sort_rows(slots, feature, first, last):
 SORT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
 
 
-@part
+@inlined
 def count_labels(problem, rows, feature, first, last, cell_rows):
     """Count the rows of each (code, class).
 
@@ -170,7 +162,7 @@ def count_labels(problem, rows, feature, first, last, cell_rows):
                 cell_rows[copy * step + cell] = 0
 
 
-@part
+@inlined
 def count_and_note_labels(problem, rows, feature, first, last, cell_rows, occupied):
     """The same for nodes with fewer rows than cells, noting which codes occur."""
     n_codes, n_classes = problem.n_codes[feature], problem.whole[N_CLASSES]
@@ -183,7 +175,7 @@ def count_and_note_labels(problem, rows, feature, first, last, cell_rows, occupi
         cell_rows[code * n_classes + labels[j]] += 1
 
 
-@part
+@inlined
 def fill_cells(problem, rows, scratch, feature, first, last):
     """Histogram of a node's rows, and which codes occur (one bit per code).
 
@@ -222,7 +214,7 @@ def fill_cells(problem, rows, scratch, feature, first, last):
                 sums[code * n_stats + s] += stats[j * n_stats + s]
 
 
-@part
+@inlined
 def cell_keys(problem, scratch, feature):
     """Make the cells in use entries, by ascending code, and clear them.
 

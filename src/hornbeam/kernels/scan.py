@@ -78,10 +78,9 @@ def keeps_order(direction, left_value, right_value, lower, upper):
 def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
     """Scan of class weights.
 
-    ``score(left, total, right, left_weight, right_weight, class_start, n_outputs, squares)``
-    judges a cut; ``right`` is room for what is on the right, ``squares`` are the sums of the
-    squared class weights of both sides where they are known without rounding errors (the
-    weights are whole numbers), else negative.
+    ``score(left, right, left_weight, right_weight, class_start, n_outputs, squares)``
+    judges a cut; ``squares`` are the sums of the squared class weights of both sides where
+    they are known without rounding errors (the weights are whole numbers), else negative.
     """
 
     def scan_classes(
@@ -98,8 +97,9 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
         best = -math.inf
         left_squares, right_squares = 0.0, 0.0
         for k in range(n_classes):
+            right[k] = total[k] - left[k]
             left_squares += left[k] * left[k]
-            right_squares += (total[k] - left[k]) * (total[k] - left[k])
+            right_squares += right[k] * right[k]
         whole_weights = ask[ASK_WHOLE_WEIGHTS] and n_labels == 1
         for place in range(n_keys):
             entry = int64(keys[place] & uint64(ENTRY_MASK))
@@ -112,7 +112,8 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
                 left[label] = before + entry_weight
                 # (a + w)^2 - a^2 and b^2 - (b - w)^2
                 left_squares += entry_weight * (2.0 * before + entry_weight)
-                right_squares -= entry_weight * (2.0 * (total[label] - before) - entry_weight)
+                right_squares -= entry_weight * (2.0 * right[label] - entry_weight)
+                right[label] = total[label] - left[label]
             if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
                 continue  # equal codes stay together
             right_weight = weight - left_weight
@@ -125,15 +126,13 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
             if monotone != 0 and not keeps_order(
                 monotone,
                 left[n_classes - 1] / left_weight,
-                (total[n_classes - 1] - left[n_classes - 1]) / right_weight,
+                right[n_classes - 1] / right_weight,
                 real[ASK_LOWER],
                 real[ASK_UPPER],
             ):
                 continue
             squares = (left_squares, right_squares) if whole_weights else (-1.0, -1.0)
-            value = score(
-                left, total, right, left_weight, right_weight, class_start, n_labels, squares
-            )
+            value = score(left, right, left_weight, right_weight, class_start, n_labels, squares)
             if value > best:
                 best = value
                 ask[ANSWER_KEY] = place

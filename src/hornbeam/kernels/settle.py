@@ -6,14 +6,8 @@ import math
 
 from numba import float64, int64, types
 
-from hornbeam.dtypes import (
-    EPSILON,
-    MISSING_BIN,
-    MISSING_RANK,
-)
-from hornbeam.kernels.split import (
-    ask_about_node,
-)
+from hornbeam.dtypes import EPSILON, MISSING_BIN, MISSING_RANK
+from hornbeam.kernels.split import ask_about_node
 from hornbeam.kernels.state import (
     ANSWER_WEIGHT,
     ASK_FIRST,
@@ -47,19 +41,9 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import (
-    NODE_COUNT,
-    atomic_add,
-    call_address,
-)
-from hornbeam.runtime.kernel import (
-    inlined,
-    kernel,
-    part,
-)
-from hornbeam.runtime.random import (
-    derive,
-)
+from hornbeam.runtime.atomics import NODE_COUNT, atomic_add, call_address
+from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.random import derive
 
 
 @inlined
@@ -74,7 +58,7 @@ def best_rank(desk, size):
     return best
 
 
-@part
+@inlined
 def part_rows(problem, rows, nodes, node, scratch, desk, rank):
     """Move the rows that go left before those that go right, keeping their order.
 
@@ -155,7 +139,7 @@ def summarise(problem, rows, nodes, node, scratch):
         nodes.totals[node * n_totals + k] = scratch.total[k]
 
 
-@part
+@inlined
 def make_children(problem, rows, nodes, node, middle, scratch, shared):
     """Make both children of a node whose rows are parted at ``middle``."""
     child = atomic_add(shared, NODE_COUNT, 2)

@@ -13,11 +13,7 @@ import math
 
 from numba import float64, int64, types, uint64
 
-from hornbeam.kernels.order import (
-    ENTRY_MASK,
-    cell_keys,
-    fill_cells,
-)
+from hornbeam.kernels.order import ENTRY_MASK, cell_keys, fill_cells
 from hornbeam.kernels.state import (
     ANSWER_KEY,
     ANSWER_ROWS,
@@ -64,14 +60,8 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import (
-    call_address,
-)
-from hornbeam.runtime.kernel import (
-    inlined,
-    kernel,
-    part,
-)
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import inlined, kernel, part
 
 # A histogram pays while there are at most this many codes per row of the node (64 of them
 # are passed over at a time if no row has them).
@@ -108,7 +98,7 @@ def present_keys(scratch):
     return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
 
 
-@part
+@inlined
 def put_missing_left(rows, scratch):
     """Sum the entries whose code is missing: they are on the left before the scan starts."""
     ask, start, cells = scratch.ask, scratch.start, scratch.ask[ASK_CELLS]
@@ -168,7 +158,7 @@ def beats(score, feature, best_score, best_feature):
     return score > best_score or (score == best_score and feature < best_feature)
 
 
-@part
+@inlined
 def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):
     """Scan the present key list for both sides of the missing values; keep the best.
 

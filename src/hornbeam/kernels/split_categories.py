@@ -9,17 +9,9 @@ import math
 
 from numba import float64, int64, types, uint64
 
-from hornbeam.dtypes import (
-    WORD_BITS,
-)
-from hornbeam.kernels.order import (
-    ENTRY_MASK,
-    merge_sort,
-)
-from hornbeam.kernels.split import (
-    present_keys,
-    try_cuts,
-)
+from hornbeam.dtypes import WORD_BITS
+from hornbeam.kernels.order import ENTRY_MASK, merge_sort
+from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_ALL_KEYS,
@@ -53,18 +45,9 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import (
-    atomic_add,
-    call_address,
-)
-from hornbeam.runtime.kernel import (
-    kernel,
-    part,
-)
-from hornbeam.runtime.random import (
-    derive_for_feature,
-    draw_below,
-)
+from hornbeam.runtime.atomics import atomic_add, call_address
+from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.random import derive_for_feature, draw_below
 
 # Up to this many categories every subset is tried where no ordering is known to be exact.
 EXHAUSTIVE_GROUPS = 8

@@ -6,13 +6,8 @@ import math
 
 from numba import int64, uint64
 
-from hornbeam.kernels.order import (
-    ENTRY_MASK,
-)
-from hornbeam.kernels.split import (
-    present_keys,
-    try_cuts,
-)
+from hornbeam.kernels.order import ENTRY_MASK
+from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.state import (
     ASK_KEYS,
     ASK_MONOTONE,
@@ -28,17 +23,9 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import (
-    call_address,
-)
-from hornbeam.runtime.kernel import (
-    kernel,
-    part,
-)
-from hornbeam.runtime.random import (
-    derive_for_feature,
-    draw_unit,
-)
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.random import derive_for_feature, draw_unit
 
 
 @part

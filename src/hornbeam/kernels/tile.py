@@ -10,12 +10,8 @@ from __future__ import annotations
 
 from numba import int64, types, uint32, uint64
 
-from hornbeam.dtypes import (
-    MISSING_RANK,
-)
-from hornbeam.kernels.order import (
-    ENTRY_MASK,
-)
+from hornbeam.dtypes import MISSING_RANK
+from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.state import (
     ASK_IN_SPARE,
     BYTES,
@@ -33,16 +29,11 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import (
-    call_address,
-)
-from hornbeam.runtime.kernel import (
-    kernel,
-    part,
-)
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import inlined, kernel
 
 
-@part
+@inlined
 def copy_column(problem, rows, feature, first, last, tile):
     """Copy a column's codes as they are."""
     offset, out = feature * problem.whole[N_ROWS], feature * (last - first) - first
@@ -53,7 +44,7 @@ def copy_column(problem, rows, feature, first, last, tile):
             tile.ranks[out + j] = problem.ranks[offset + rows.row[j]]
 
 
-@part
+@inlined
 def rank_column(problem, slots, scratch, feature, first, last, tile):
     """Copy a column's ranks, numbered anew; returns how many there are."""
     out = feature * (last - first) - first
