@@ -151,11 +151,11 @@ def _number(column: Array) -> tuple[Array, Array]:
     if column.dtype.kind in "iu" and len(column):
         low, high = int(column.min()), int(column.max())
         if high - low < 4 * len(column):  # counting is faster than sorting
-            wide = column if column.dtype == np.uint64 else column.astype(np.int64)
-            shifted = (wide - low).astype(np.int64)
+            wide = column if column.dtype == np.uint64 else column.astype(np.int64, copy=False)
+            shifted = (wide - low).astype(np.int64, copy=False)
             there = np.bincount(shifted, minlength=high - low + 1) > 0
             found = (np.flatnonzero(there).astype(wide.dtype) + low).astype(column.dtype)
-            return found, (np.cumsum(there) - 1)[shifted]
+            return found, (np.cumsum(there) - 1).astype(LABEL)[shifted]
     return np.unique(column, return_inverse=True)
 
 

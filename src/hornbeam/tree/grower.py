@@ -78,6 +78,8 @@ class GrowthRules:
 class Target:
     """What is predicted: class numbers or values per output, and a weight per row.
 
+    Growing a tree may rearrange ``labels``; a target is made for one tree.
+
     ``labels`` (rows, outputs) number the classes of all outputs one after the other,
     output o having the numbers class_start[o] to class_start[o + 1] - 1.
     """
@@ -133,7 +135,7 @@ def _lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
     labels = np.empty((len(row), 0), LABEL)
     if criterion.summed == "classes":
         assert target.labels is not None
-        labels = np.array(target.labels[chosen], LABEL, order="C")
+        labels = np.ascontiguousarray(target.labels[chosen], LABEL)
         stats = weight
     else:
         assert target.values is not None
