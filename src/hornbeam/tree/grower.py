@@ -255,7 +255,7 @@ def _first_capacity(rules: GrowthRules, n_rows: int, size: int) -> int:
         most = min(most, 2 ** (rules.max_depth + 1) + 1)
     if rules.max_leaf_nodes is not None:
         most = min(most, 4 * rules.max_leaf_nodes + 1)
-    return min(most, max(1024, n_rows // 8)) + 4 * size
+    return min(most, max(1024, n_rows // 3)) + 4 * size
 
 
 def _make_problem(
