@@ -23,8 +23,6 @@ from benchmarks.datasets import DataSet
 from benchmarks.harness import Case, Contender, Options, at_hand, fitting, measure, predicting
 from benchmarks.results import Row, Target
 
-quick = pytest.mark.quick
-
 
 class FakeClock:
     """A clock that only the contenders move."""
@@ -67,7 +65,6 @@ def case_of(data: DataSet, *contenders: Contender, **more: Any) -> Case:
 # --- measuring -----------------------------------------------------------------------
 
 
-@quick
 def test_contenders_take_turns_after_each_warmed_up_on_a_few_rows(
     data: DataSet, clock: FakeClock
 ) -> None:
@@ -83,7 +80,6 @@ def test_contenders_take_turns_after_each_warmed_up_on_a_few_rows(
     assert calls == [("a", 2000), ("b", 2000)] + [("a", 5000), ("b", 5000)] * 3
 
 
-@quick
 def test_the_best_run_counts_and_the_warm_up_is_kept_apart(data: DataSet, clock: FakeClock) -> None:
     slow = toy("slow", [9.0, 4.0, 6.0, 5.0], clock)
     fast = toy("fast", [7.0, 3.0, 2.0, 2.5], clock)
@@ -95,7 +91,6 @@ def test_the_best_run_counts_and_the_warm_up_is_kept_apart(data: DataSet, clock:
     assert reference.ratio is None
 
 
-@quick
 def test_preparing_and_scoring_are_not_timed(data: DataSet, clock: FakeClock) -> None:
     def spend(seconds: float, result: Any) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
@@ -110,14 +105,12 @@ def test_preparing_and_scoring_are_not_timed(data: DataSet, clock: FakeClock) ->
     assert row.score == 0.5
 
 
-@quick
 def test_ratios_can_be_times_instead_of_speeds(data: DataSet, clock: FakeClock) -> None:
     a, b = toy("a", [1.0, 2.0], clock), toy("b", [1.0, 3.0], clock, target=Target.at_most(1.3))
     _, row = measure(case_of(data, a, b, meaning="as much"), Options(repeats=1), clock)
     assert (row.ratio, row.verdict) == (1.5, "missed")
 
 
-@quick
 def test_a_slow_case_stops_after_two_rounds(data: DataSet, clock: FakeClock) -> None:
     contender = toy("slow", [1.0, 50.0, 50.0, 50.0], clock)
     (row,) = measure(case_of(data, contender), Options(repeats=9, budget=60), clock)
@@ -127,7 +120,6 @@ def test_a_slow_case_stops_after_two_rounds(data: DataSet, clock: FakeClock) -> 
 @pytest.mark.parametrize(
     ("score", "agrees"), [(0.9, True), (0.895, True), (0.88, False), (0.92, False), (np.nan, False)]
 )
-@quick
 def test_scores_that_do_not_agree_are_flagged(
     data: DataSet, clock: FakeClock, score: float, agrees: bool
 ) -> None:
@@ -139,14 +131,12 @@ def test_scores_that_do_not_agree_are_flagged(
         assert f"{score:.4f} differs from a's 0.9000 by more than 0.01" in row.flags[0]
 
 
-@quick
 def test_results_that_must_be_the_same_to_the_last_bit(data: DataSet, clock: FakeClock) -> None:
     contenders = [toy(name, [1.0] * 3, clock, digest=str.lower) for name in ("a", "A", "b")]
     rows = measure(case_of(data, *contenders), Options(repeats=2), clock)
     assert [bool(row.flags) for row in rows] == [False, False, True]
 
 
-@quick
 def test_a_case_without_its_reference_is_refused(data: DataSet, clock: FakeClock) -> None:
     with pytest.raises(ValueError, match="no contender 'scikit-learn', only"):
         Case("toy", data, (toy("a", [], clock),))
@@ -154,7 +144,6 @@ def test_a_case_without_its_reference_is_refused(data: DataSet, clock: FakeClock
         case_of(data, toy("a", [], clock), toy("a", [], clock))
 
 
-@quick
 def test_fitting_and_predicting_call_the_estimator(data: DataSet, clock: FakeClock) -> None:
     calls: list[str] = []
 
@@ -182,7 +171,6 @@ def test_fitting_and_predicting_call_the_estimator(data: DataSet, clock: FakeClo
 # --- rows ----------------------------------------------------------------------------
 
 
-@quick
 def test_targets_on_ratios_and_on_values() -> None:
     base = Row("c", "d", "base", 4.0)
     twice = replace(base, contender="twice", value=2.0)
@@ -195,7 +183,6 @@ def test_targets_on_ratios_and_on_values() -> None:
     assert replace(base, target=Target.at_least(1.0)).verdict == "missed", "no ratio, no success"
 
 
-@quick
 def test_examples_in_the_docstrings() -> None:
     for module in (results, report):
         assert doctest.testmod(module).failed == 0
@@ -215,7 +202,6 @@ def example() -> report.Report:
     return begun.finish(rows, ["A note."])
 
 
-@quick
 def test_report_survives_json(example: report.Report, tmp_path: Path) -> None:
     path = example.save(tmp_path / "results")
     again = report.Report.from_json(path.read_text())
@@ -225,7 +211,6 @@ def test_report_survives_json(example: report.Report, tmp_path: Path) -> None:
     assert again.to_json() == example.to_json()
 
 
-@quick
 def test_summary_shows_ratio_verdict_and_flag(example: report.Report) -> None:
     text = report.summary([example])
     assert "## toy" in text
@@ -240,7 +225,6 @@ def test_summary_shows_ratio_verdict_and_flag(example: report.Report) -> None:
     assert "--quick" not in text
 
 
-@quick
 def test_summary_is_written_from_all_files(example: report.Report, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     example.save(folder)
@@ -251,7 +235,6 @@ def test_summary_is_written_from_all_files(example: report.Report, tmp_path: Pat
     assert "times mean nothing" in text
 
 
-@quick
 def test_printed_table_names_what_is_odd(example: report.Report) -> None:
     console = Console(record=True, width=200, file=io.StringIO())
     report.show(example, console)
@@ -260,7 +243,6 @@ def test_printed_table_names_what_is_odd(example: report.Report) -> None:
     assert "score 0.5 is odd" in printed
 
 
-@quick
 def test_facts_do_not_name_the_machine() -> None:
     known = json.dumps([machine.facts(), machine.versions()])
     assert platform.node() not in known or len(platform.node()) < 4
@@ -271,7 +253,6 @@ def test_facts_do_not_name_the_machine() -> None:
 # --- data sets -------------------------------------------------------------------------
 
 
-@quick
 def test_synthetic_data_are_the_same_every_time() -> None:
     data = datasets.synthetic(2000, 500)
     assert data.name == "synthetic 2k x 28"
@@ -286,7 +267,6 @@ def test_synthetic_data_are_the_same_every_time() -> None:
     np.testing.assert_array_equal(numbers.y > 0, data.y == 1)
 
 
-@quick
 def test_shared_data_that_are_absent_are_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: DataSet
 ) -> None:
@@ -318,7 +298,6 @@ def toy_benchmark(
     return seen
 
 
-@quick
 def test_command_lists_runs_and_writes(
     toy_benchmark: list[Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -334,14 +313,12 @@ def test_command_lists_runs_and_writes(
     assert (tmp_path / "RESULTS.md").exists()
 
 
-@quick
 def test_command_writes_nothing_when_quick(toy_benchmark: list[Options]) -> None:
     before = {path: path.stat().st_mtime_ns for path in report.RESULTS.glob("*")}
     assert main(["all", "--quick"]) == 0
     assert {path: path.stat().st_mtime_ns for path in report.RESULTS.glob("*")} == before
 
 
-@quick
 def test_command_exit_status(
     toy_benchmark: list[Options], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -352,7 +329,6 @@ def test_command_exit_status(
     assert "There is no benchmark unheard-of" in capsys.readouterr().out
 
 
-@quick
 def test_every_benchmark_has_a_title() -> None:
     names = {"busy", "cart", "cold", "compile", "criterion", "memory", "predict", "threads"}
     assert names <= set(cases.names())
@@ -365,7 +341,6 @@ def test_every_benchmark_has_a_title() -> None:
 # --- the real benchmarks -------------------------------------------------------------------
 
 
-@quick
 def test_slow_down_is_compared_with_the_first_contenders() -> None:
     free = [Row("free", "d", name, 1.0) for name in ("peer", "hornbeam")]
     busy = [replace(free[0], value=2.0), replace(free[1], value=5.0)]
@@ -374,7 +349,6 @@ def test_slow_down_is_compared_with_the_first_contenders() -> None:
     assert (ours.value, ours.ratio, ours.verdict) == (5.0, 2.5, "missed")
 
 
-@quick
 def test_compile_times_come_slowest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = {"fit": 4.0, "compile_times": {"small": 1.0, "large": 2.0}}
     monkeypatch.setattr(compile_case, "ask", lambda *arguments: answer)

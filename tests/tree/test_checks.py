@@ -33,8 +33,6 @@ from sklearn.utils.estimator_checks import (
 
 import hornbeam as hb
 
-pytestmark = pytest.mark.quick
-
 Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
 TREES = [Classifier, Regressor]
 
