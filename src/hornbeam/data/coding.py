@@ -36,7 +36,7 @@ SAMPLE_ROWS = 200_000
 _SECONDS_PER_RANK = 120e-9  # sorting dominates
 _SECONDS_PER_BIN = 12e-9
 _ROW_BYTES = 32  # of a row-major table this much of a row is read at once, half a cache line
-_COPY_BYTES = 1 << 23  # columns copied at a time, per thread
+_COPY_BYTES = 1 << 22  # columns copied at a time, per thread
 _BLOCK_ROWS = 2048
 
 
