@@ -18,7 +18,7 @@ def rows(options: Options) -> Iterable[Row]:
 
 
 def cases(options: Options) -> Iterable[Case]:
-    n_rows, n_test = options.size(1_000_000, 2000), options.size(100_000, 1000)
+    n_rows, n_test = options.size(300_000, 2000), options.size(50_000, 1000)
     data = datasets.synthetic(n_rows, n_test)
     numbers = datasets.synthetic_regression(n_rows, n_test)
     for finder in ("exact", "histogram"):

@@ -15,11 +15,11 @@ _PUBLIC = {
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
     "ModelFileError": "hornbeam.errors",
-    "export_rules": "hornbeam.output",
-    "export_text": "hornbeam.output",
-    "load": "hornbeam.output",
-    "plot_tree": "hornbeam.output",
-    "tree_svg": "hornbeam.output",
+    "export_rules": "hornbeam.output.text",
+    "export_text": "hornbeam.output.text",
+    "load": "hornbeam.output.modelfile",
+    "plot_tree": "hornbeam.output.drawing",
+    "tree_svg": "hornbeam.output.svg",
 }
 _MODULES = ("criteria", "information")
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from hornbeam import criteria as criteria
     from hornbeam import information as information
     from hornbeam.errors import ModelFileError as ModelFileError
-    from hornbeam.output import export_rules as export_rules
-    from hornbeam.output import export_text as export_text
-    from hornbeam.output import load as load
-    from hornbeam.output import plot_tree as plot_tree
-    from hornbeam.output import tree_svg as tree_svg
+    from hornbeam.output.drawing import plot_tree as plot_tree
+    from hornbeam.output.modelfile import load as load
+    from hornbeam.output.svg import tree_svg as tree_svg
+    from hornbeam.output.text import export_rules as export_rules
+    from hornbeam.output.text import export_text as export_text
     from hornbeam.tree.estimators import DecisionTreeClassifier as DecisionTreeClassifier
     from hornbeam.tree.estimators import DecisionTreeRegressor as DecisionTreeRegressor
 

@@ -200,6 +200,8 @@ def _moment_functions(
 
     @inner
     def impurity(total, n_outputs):
+        if n_outputs == 1:  # spares the division by the number of outputs
+            return compiled(total[0], total[1], total[2])
         mean = 0.0
         for output in range(n_outputs):
             mean += compiled(total[0], total[1 + output], total[1 + n_outputs + output])

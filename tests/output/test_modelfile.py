@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from output.handmade import StandIn, pairs, sample_rows, steps, weather
 from output.strategies import estimators
-from safetensors.numpy import load, save
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save
 
 import hornbeam
 from hornbeam.errors import ModelFileError
 from hornbeam.output.modelfile import (
     NO_CHECKSUM,
     UnavailableFunction,
-    load_model,
+    load,
     load_model_bytes,
     model_bytes,
     pack_file,
@@ -42,7 +43,7 @@ def header_of(data: bytes) -> dict[str, Any]:
 
 def forged(data: bytes, **changes: Any) -> bytes:
     """The same file with other header entries or arrays and a right checksum."""
-    arrays = changes.pop("arrays", None) or load(data)
+    arrays = changes.pop("arrays", None) or load_arrays(data)
     return pack_file({**header_of(data), "sha256": NO_CHECKSUM, **changes}, arrays)
 
 
@@ -63,7 +64,7 @@ def same(first: StandIn, second: StandIn) -> bool:
 def test_save_and_load(make: Callable[[], StandIn], tmp_path: Path) -> None:
     estimator, path = make(), tmp_path / "tree.hornbeam"
     save_model(estimator, path)
-    loaded = load_model(str(path))
+    loaded = load(str(path))
     assert same(loaded, estimator)
     X = sample_rows(estimator)
     np.testing.assert_array_equal(loaded.predict_values(X), estimator.predict_values(X))
@@ -73,7 +74,7 @@ def test_save_and_load(make: Callable[[], StandIn], tmp_path: Path) -> None:
 def test_the_file_is_plain_safetensors_and_equal_models_give_equal_bytes() -> None:
     data = model_bytes(weather())
     assert data == model_bytes(weather()) == model_bytes(load_model_bytes(data))
-    assert load(data)["trees.first_child"].tolist() == [1, 4, 0, 6, 0, 0, 0, 0]
+    assert load_arrays(data)["trees.first_child"].tolist() == [1, 4, 0, 6, 0, 0, 0, 0]
     header = header_of(data)
     assert header["format"] == 1
     assert header["version"] == hornbeam.__version__
@@ -201,7 +202,7 @@ def test_every_wiped_byte_and_block_is_noticed(wipe: bytes) -> None:
 
 
 def array_changes(data: bytes) -> Iterator[dict[str, np.ndarray]]:
-    arrays = load(data)
+    arrays = load_arrays(data)
     for name, array in arrays.items():
         if array.dtype.kind == "f":
             continue
@@ -250,7 +251,7 @@ def test_every_integer_of_the_header_replaced(make: Callable[[], StandIn]) -> No
     expected = estimator.predict_values(X)
     for header in replaced_integers(header_of(data)):
         try:
-            loaded = load_model_bytes(forged(data, **header, arrays=load(data)))
+            loaded = load_model_bytes(forged(data, **header, arrays=load_arrays(data)))
         except ModelFileError:
             continue
         np.testing.assert_array_equal(loaded.predict_values(X), expected)
@@ -352,7 +353,7 @@ def test_hostile_models(key: str, value: Any, message: str) -> None:
 
 def test_arrays_too_many_too_few_and_of_other_types() -> None:
     data = model_bytes(weather())
-    arrays = load(data)
+    arrays = load_arrays(data)
     with pytest.raises(ModelFileError, match="an array too many: 'spy'"):
         load_model_bytes(forged(data, arrays={**arrays, "spy": np.zeros(3)}))
     for name, array in arrays.items():
@@ -386,19 +387,19 @@ def test_lengths_that_lie() -> None:
 def test_what_is_no_model_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with pytest.raises(FileNotFoundError):
-        load_model(path)
+        load(path)
     with pytest.raises(ModelFileError, match="It is a folder"):
-        load_model(tmp_path)
+        load(tmp_path)
     for content in (b"", b"x", b"PK\x03\x04" + bytes(100), b"name,age\nAda,36\n" * 50):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match=r"Cannot load '.*file': It is"):
-            load_model(path)
+            load(path)
     path.write_bytes(save({"a": np.zeros(3)}))
     with pytest.raises(ModelFileError, match="not one that hornbeam wrote"):
-        load_model(path)
+        load(path)
     path.write_bytes(model_bytes(weather())[:-1])
     with pytest.raises(ModelFileError, match="damaged or incomplete"):
-        load_model(path)
+        load(path)
 
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
@@ -407,14 +408,14 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
         file.write(model_bytes(weather()))
         file.truncate(2**33)  # sparse: takes no room
     with pytest.raises(ModelFileError, match="damaged or incomplete"):
-        load_model(path)
+        load(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ModelFileError, match="not a regular file"):
-        load_model(tmp_path / "pipe")
+        load(tmp_path / "pipe")
 
 
 def test_an_estimator_whose_loading_fails_gives_a_sentence() -> None:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import load_model, load_model_bytes, model_bytes, register_estimator
+from hornbeam.output.modelfile import load, load_model_bytes, model_bytes, register_estimator
 from hornbeam.output.savable import SavableTree
 
 
@@ -51,7 +51,7 @@ def models() -> list[Any]:
 @pytest.mark.parametrize("model", models())
 def test_all_fitted_attributes_come_back(model: Any, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
-    for again in (load_model(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+    for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         assert vars(again).keys() == vars(model).keys()
         assert again.tree_.digest() == model.tree_.digest()
         for name in set(vars(model)) - {"tree_"}:

@@ -42,7 +42,7 @@ from hornbeam.output.values import UnavailableFunction, decode_value, encode_val
 
 __all__ = [
     "UnavailableFunction",
-    "load_model",
+    "load",
     "load_model_bytes",
     "model_bytes",
     "new_estimator",
@@ -167,7 +167,7 @@ def _write_checksum(data: bytearray, end: int) -> None:
 # --- reading ----------------------------------------------------------------------------
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a fitted estimator from a file that `save_model` wrote.
 
     Nothing in the file is executed, and nothing in it is believed before it was checked.
@@ -308,10 +308,10 @@ def _check_format(header: dict[str, Any]) -> None:
 
 
 def _read_arrays(data: bytes) -> dict[str, Array]:
-    from safetensors.numpy import load
+    from safetensors.numpy import load as load_arrays
 
     try:
-        return dict(load(data))
+        return dict(load_arrays(data))
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:  # a panic of the library is no Exception
