@@ -1,6 +1,6 @@
 """hornbeam: one engine for every tree method.
 
-Trees today; forests, boosting and their combinations are to come. Public names are
+Trees and boosting today; forests and combinations are to come. Public names are
 imported when they are first used, so that ``import hornbeam`` is quick.
 """
 
@@ -14,20 +14,33 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "GradientBoostingClassifier": "hornbeam.boosting.estimators",
+    "GradientBoostingRanker": "hornbeam.boosting.ranker",
+    "GradientBoostingRegressor": "hornbeam.boosting.estimators",
     "ModelFileError": "hornbeam.errors",
+    "check_constraints": "hornbeam.boosting.constraints",
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
     "load": "hornbeam.output.modelfile",
     "plot_tree": "hornbeam.output.drawing",
     "tree_svg": "hornbeam.output.svg",
 }
-_MODULES = ("criteria", "information")
+_MODULES = ("criteria", "information", "losses")
 
 __all__ = ["__version__", *sorted(_PUBLIC), *_MODULES]
 
 if TYPE_CHECKING:
     from hornbeam import criteria as criteria
     from hornbeam import information as information
+    from hornbeam import losses as losses
+    from hornbeam.boosting.constraints import check_constraints as check_constraints
+    from hornbeam.boosting.estimators import (
+        GradientBoostingClassifier as GradientBoostingClassifier,
+    )
+    from hornbeam.boosting.estimators import (
+        GradientBoostingRegressor as GradientBoostingRegressor,
+    )
+    from hornbeam.boosting.ranker import GradientBoostingRanker as GradientBoostingRanker
     from hornbeam.errors import ModelFileError as ModelFileError
     from hornbeam.output.drawing import plot_tree as plot_tree
     from hornbeam.output.modelfile import load as load

@@ -23,9 +23,7 @@ array([0, 1])
 
 from __future__ import annotations
 
-import hashlib
 import math
-import types as python_types
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -43,7 +41,7 @@ from hornbeam.kernels.scan import (
     make_moment_scan,
     make_moment_summary,
 )
-from hornbeam.runtime.kernel import address_of, with_own_name
+from hornbeam.runtime.kernel import address_of, fingerprint, with_own_name
 from hornbeam.runtime.pointers import as_array
 
 __all__ = [
@@ -302,7 +300,7 @@ def built_in(name: str, single: bool) -> Criterion:
 def _from_function(function: Callable[..., float], classification: bool, single: bool) -> Criterion:
     name = getattr(function, "__name__", "criterion")
     function = getattr(function, "py_func", function)  # an njit function is fine, too
-    variant = _fingerprint(function)
+    variant = fingerprint(function)
     try:
         if classification:
             return _class_criterion(name, function, single, variant)
@@ -314,22 +312,6 @@ def _from_function(function: Callable[..., float], classification: bool, single:
             f"{name}({form}) of numbers that returns a number, in the part of Python that "
             f"Numba understands. Numba says: {error}"
         ) from error
-
-
-def _fingerprint(function: Callable[..., float]) -> str | None:
-    """What a plain function depends on; None if that is more than its own code.
-
-    Compiled code of a function with a fingerprint can be kept on disk.
-    """
-    code = function.__code__
-    if function.__closure__ or code.co_freevars:
-        return None
-    for name in code.co_names:
-        value = function.__globals__.get(name)
-        if value is not None and not isinstance(value, python_types.ModuleType):
-            return None
-    content = repr((code.co_code, code.co_consts, code.co_names, function.__defaults__))
-    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def resolve(

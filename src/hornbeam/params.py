@@ -6,6 +6,8 @@ validation, the parameter section of the docstrings and the options of the comma
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 import textwrap
 from dataclasses import dataclass
@@ -32,7 +34,7 @@ class Parameter:
     constraints: list[Any]
 
 
-_COUNT = Interval(Integral, 1, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
 
 PARAMETERS: dict[str, Parameter] = {
     "classification_criterion": Parameter(
@@ -53,7 +55,7 @@ PARAMETERS: dict[str, Parameter] = {
         [StrOptions({"best", "random"})],
     ),
     "max_depth": Parameter(
-        "int or None", "Longest path from the root; None: no limit.", [_COUNT, None]
+        "int or None", "Longest path from the root; None: no limit.", [COUNT, None]
     ),
     "min_samples_split": Parameter(
         "int or float",
@@ -66,7 +68,7 @@ PARAMETERS: dict[str, Parameter] = {
     "min_samples_leaf": Parameter(
         "int or float",
         "Rows each child must keep; a float is a share of all rows.",
-        [_COUNT, Interval(RealNotInt, 0.0, 1.0, closed="neither")],
+        [COUNT, Interval(RealNotInt, 0.0, 1.0, closed="neither")],
     ),
     "min_weight_fraction_leaf": Parameter(
         "float",
@@ -78,7 +80,7 @@ PARAMETERS: dict[str, Parameter] = {
         "Features drawn at each node; a float is a share, None means all. Features that are "
         "constant in the node do not count.",
         [
-            _COUNT,
+            COUNT,
             Interval(RealNotInt, 0.0, 1.0, closed="right"),
             StrOptions({"sqrt", "log2"}),
             None,
@@ -151,7 +153,7 @@ PARAMETERS: dict[str, Parameter] = {
     "n_jobs": Parameter(
         "int or None",
         "Threads; None: as many as pay, -1: one per core. The model does not depend on it.",
-        [Interval(Integral, None, -1, closed="right"), _COUNT, None],
+        [Interval(Integral, None, -1, closed="right"), COUNT, None],
     ),
 }
 
@@ -181,7 +183,10 @@ Estimator = TypeVar("Estimator", bound=type)
 
 
 def declared(cls: Estimator) -> Estimator:
-    """Class decorator: fill in ``{parameters}`` in the docstring and set the constraints."""
+    """Class decorator: fill in ``{parameters}`` in the docstring and set the constraints.
+
+    A parameter by the name another library has for it is an error that names ours.
+    """
     lines = []
     for name, parameter in inspect.signature(cls).parameters.items():
         declaration = parameter_of(cls, name)
@@ -190,4 +195,81 @@ def declared(cls: Estimator) -> Estimator:
     if cls.__doc__:
         cls.__doc__ = cls.__doc__.replace("{parameters}", "\n    ".join(lines))
     cls._parameter_constraints = constraints_of(cls)  # type: ignore[attr-defined]
+    cls.__init__ = _hinting(cls)  # type: ignore[misc]
     return cls
+
+
+# What XGBoost, LightGBM, CatBoost and HistGradientBoosting call our parameters.
+OTHER_NAMES = {
+    "num_leaves": "max_leaf_nodes",
+    "max_leaves": "max_leaf_nodes",
+    "num_boost_round": "n_estimators",
+    "num_iterations": "n_estimators",
+    "num_round": "n_estimators",
+    "iterations": "n_estimators",
+    "max_iter": "n_estimators",
+    "eta": "learning_rate",
+    "shrinkage_rate": "learning_rate",
+    "min_data_in_leaf": "min_samples_leaf",
+    "min_child_samples": "min_samples_leaf",
+    "min_sum_hessian_in_leaf": "min_child_weight",
+    "gamma": "min_split_gain",
+    "min_split_loss": "min_split_gain",
+    "min_gain_to_split": "min_split_gain",
+    "lambda_l1": "reg_alpha",
+    "alpha": "reg_alpha",
+    "lambda_l2": "reg_lambda",
+    "l2_regularization": "reg_lambda",
+    "l2_leaf_reg": "reg_lambda",
+    "bagging_fraction": "subsample",
+    "feature_fraction": "colsample_bytree",
+    "colsample": "colsample_bytree",
+    "feature_fraction_bynode": "colsample_bynode",
+    "max_bin": "max_bins",
+    "monotone_constraints": "monotonic_constraints",
+    "monotonic_cst": "monotonic_constraints",
+    "monotonic_constraints": "monotonic_cst",
+    "interaction_cst": "interaction_constraints",
+    "grow_policy": "growth",
+    "objective": "loss",
+    "early_stopping_rounds": "n_iter_no_change",
+    "early_stopping_round": "n_iter_no_change",
+    "seed": "random_state",
+    "random_seed": "random_state",
+    "nthread": "n_jobs",
+    "num_threads": "n_jobs",
+    "thread_count": "n_jobs",
+    "categorical_feature": "categorical_features",
+    "cat_features": "categorical_features",
+    "cat_smooth": "category_smooth",
+    "cat_l2": "category_l2",
+    "rate_drop": "drop_rate",
+    "verbosity": "verbose",
+}
+
+
+def unknown_parameter(cls: type, name: str) -> str:
+    """A sentence about a parameter that a class does not have."""
+    known = inspect.signature(cls).parameters
+    hint = OTHER_NAMES.get(name)
+    if hint not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = close[0] if close else None
+    if hint is not None:
+        return f"{cls.__name__} has no parameter {name!r}: did you mean {hint!r}?"
+    return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}."
+
+
+def _hinting(cls: type) -> Any:
+    """The constructor of a class, which names the right parameter for a wrong one."""
+    original = cls.__init__  # type: ignore[misc]
+    known = set(inspect.signature(cls).parameters)
+
+    @functools.wraps(original)
+    def construct(self: Any, *args: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in known:
+                raise TypeError(unknown_parameter(cls, name))
+        original(self, *args, **parameters)
+
+    return construct

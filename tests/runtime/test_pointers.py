@@ -11,6 +11,7 @@ import pytest
 from hornbeam.runtime.kernel import BOUNDS_CHECK, specialise
 from hornbeam.runtime.pointers import (
     ELEMENTS,
+    F4,
     F8,
     I4,
     I8,
@@ -41,6 +42,7 @@ class All(NamedTuple):
     rank: U4
     whole: I8
     bits: U8
+    single: F4
     real: F8
 
 
@@ -72,8 +74,8 @@ def test_kernels_write_where_the_arrays_are() -> None:
     one, other = few(), new_arrays(All, dict.fromkeys(All._fields, 2))
     other.bits[1] = 2**64 - 1
     slots = make_slots(one, other)
-    assert len(slots) == slot_count([Few, All]) == 16
-    assert slots[1::2].tolist() == [3, 3] + [2] * 6
+    assert len(slots) == slot_count([Few, All]) == 18
+    assert slots[1::2].tolist() == [3, 3] + [2] * 7
     change(slots, slot_count([Few]))
     assert one.weight.tolist() == [0.5, 1.5, 2.5] and one.count.tolist() == [-1, 0, 1]
     assert [array[0] for array in other] == [
@@ -87,8 +89,8 @@ def test_pointers_as_arrays() -> None:
 
 
 def test_new_arrays_are_zero_and_of_the_right_type() -> None:
-    arrays = new_arrays(All, dict(zip(All._fields, range(6), strict=True)))
-    assert [array.size for array in arrays] == list(range(6))
+    arrays = new_arrays(All, dict(zip(All._fields, range(7), strict=True)))
+    assert [array.size for array in arrays] == list(range(7))
     assert not any(array.any() for array in arrays)
     assert [str(array.dtype) for array in arrays] == [str(kind) for kind in ELEMENTS.values()]
 

@@ -9,7 +9,7 @@ many those are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -173,6 +173,32 @@ def encode_bins(
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_BIN)
     folded = dict(sorted(category_code.items()))
     return Codes(codes, n_codes, is_category.astype(np.uint8), *_flatten(edges), folded)
+
+
+def encode_like(codes: Codes, matrix: Any, n_jobs: int | None = None) -> Codes:
+    """Code another table by the bins of a first one, as `encode_bins` coded that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hornbeam.data.coding import encode_bins, encode_like
+    >>> codes = encode_bins(np.array([[2.0], [np.nan], [4.0]]), np.array([False]), np.array([0]))
+    >>> encode_like(codes, np.array([[9.0], [1.0], [np.nan]])).columns.tolist()
+    [[1, 0, 255]]
+    """
+    columns = np.empty((len(codes.n_codes), matrix.shape[0]), BIN)
+
+    def encode(feature: int, column: Array) -> None:
+        if codes.is_category[feature]:
+            own = np.arange(codes.n_codes[feature], dtype=np.int64)
+            table = codes.category_code.get(feature, own).astype(np.int64)
+            number_categories(column, table, MISSING_BIN, columns[feature])
+            return
+        edges = codes.edges[codes.edge_start[feature] : codes.edge_start[feature + 1]]
+        assign_bins(column, _padded(edges), MISSING_BIN, columns[feature])
+
+    _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_BIN)
+    return replace(codes, columns=columns)
 
 
 # --- ranks ------------------------------------------------------------------------------

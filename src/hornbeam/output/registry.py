@@ -14,6 +14,9 @@ UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 MODULES = {
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "GradientBoostingClassifier": "hornbeam.boosting.estimators",
+    "GradientBoostingRanker": "hornbeam.boosting.ranker",
+    "GradientBoostingRegressor": "hornbeam.boosting.estimators",
 }
 REGISTRY: dict[str, type[Any]] = {}
 Class = TypeVar("Class", bound=type[Any])

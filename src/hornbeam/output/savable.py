@@ -1,4 +1,4 @@
-"""What a tree estimator inherits to be saved, loaded and unpickled safely."""
+"""What an estimator inherits to be saved, loaded and unpickled safely."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ from hornbeam.output.validate import validated_state
 from hornbeam.tree.storage import Tree
 
 
-class SavableTree:
-    """Mixin for estimators of one tree; put it before ``BaseEstimator``.
+class SavableModel:
+    """What all savable estimators share; put a subclass before ``BaseEstimator``.
 
-    It reads and sets the fitted attributes ``tree_``, ``schema_``, ``classes_``,
-    ``n_classes_``, ``n_outputs_``, ``n_features_in_``, ``feature_names_in_`` and
-    ``max_features_``.
+    It reads and sets the fitted attributes ``schema_``, ``classes_``, ``n_classes_``,
+    ``n_outputs_``, ``n_features_in_`` and ``feature_names_in_``.
     """
 
-    tree_: Tree
     schema_: Schema
     n_outputs_: int
-    max_features_: int
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, whole or not at all.
@@ -39,7 +36,7 @@ class SavableTree:
         """
         from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self)
         save_model(self, path)
 
     def _model_header(self) -> dict[str, Any]:
@@ -47,25 +44,39 @@ class SavableTree:
             "params": self.get_params(deep=False),  # type: ignore[attr-defined]
             "schema": self.schema_.to_dict(),
             "n_outputs": int(self.n_outputs_),
-            "max_features": int(self.max_features_),
             "classes": _listed_classes(self),
         }
+
+    @classmethod
+    def _from_header(cls, header: dict[str, Any]) -> tuple[Any, int]:
+        """An estimator that knows its schema and classes, and how many values it predicts."""
+        estimator = new_estimator(cls, take(header, "params", dict))
+        schema = estimator.schema_ = Schema.from_dict(take(header, "schema", dict))
+        estimator.n_features_in_ = schema.n_features
+        if schema.named:
+            estimator.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+        return estimator, _set_outputs(estimator, header)
+
+
+class SavableTree(SavableModel):
+    """Mixin for estimators of one tree, ``tree_``, that have ``max_features_``."""
+
+    tree_: Tree
+    max_features_: int
+
+    def _model_header(self) -> dict[str, Any]:
+        return {**super()._model_header(), "max_features": int(self.max_features_)}
 
     def _model_arrays(self) -> dict[str, Array]:
         return pack_trees([self.tree_])
 
     @classmethod
     def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
-        estimator = new_estimator(cls, take(header, "params", dict))
-        schema = estimator.schema_ = Schema.from_dict(take(header, "schema", dict))
-        estimator.n_features_in_ = schema.n_features
-        if schema.named:
-            estimator.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+        estimator, n_values = cls._from_header(header)
         estimator.max_features_ = take(header, "max_features", int)
-        if not 1 <= estimator.max_features_ <= schema.n_features:
+        if not 1 <= estimator.max_features_ <= estimator.n_features_in_:
             raise ModelFileError(f"max_features {estimator.max_features_} cannot be.")
-        n_values = _set_outputs(estimator, header)
-        trees = take_trees(arrays, schema, n_values)
+        trees = take_trees(arrays, estimator.schema_, n_values)
         if len(trees) != 1:
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]

@@ -114,6 +114,24 @@ def spin_hint(typing_context: Any) -> Any:
 
 
 @intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask the processor to bring a cell into the cache; any index is allowed."""
+    signature = types.void(array, types.int64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        byte = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, keep, data = (ir.Constant(word, number) for number in (0, 3, 1))
+        builder.call(fetch, [builder.bitcast(pointer, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
 def trailing_zeros(typing_context: Any, bits: Any) -> Any:
     """Number of the lowest bit that is set."""
     signature = types.int64(types.uint64)

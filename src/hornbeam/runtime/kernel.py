@@ -97,6 +97,22 @@ def with_own_name(function: Function, variant: str | None) -> Function:
     return copy
 
 
+def fingerprint(function: Callable[..., Any]) -> str | None:
+    """What a plain function depends on; None if that is more than its own code.
+
+    Compiled code of a function with a fingerprint can be kept on disk.
+    """
+    code = function.__code__
+    if function.__closure__ or code.co_freevars:
+        return None
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        if value is not None and not isinstance(value, types.ModuleType):
+            return None
+    content = repr((code.co_code, code.co_consts, code.co_names, function.__defaults__))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def _compile(function: Function, variant: str | None, **options: Any) -> Function:
     dispatcher = numba.njit(nogil=True, error_model="numpy", boundscheck=BOUNDS_CHECK, **options)(
         function
@@ -220,8 +236,8 @@ def _user_cache_root() -> Path:
 def source_hash() -> str:
     """Hash of everything compiled code depends on, besides the processor."""
     state = hashlib.sha256(repr((numba.__version__, sys.version_info[:3], BOUNDS_CHECK)).encode())
-    for folder in ("runtime", "kernels", "."):
-        for path in sorted((_PACKAGE / folder).glob("*.py")):
+    for pattern in ("runtime/*.py", "kernels/**/*.py", "*.py"):
+        for path in sorted(_PACKAGE.glob(pattern)):
             state.update(path.name.encode() + b"\0" + path.read_bytes())
     return state.hexdigest()[:16]
 

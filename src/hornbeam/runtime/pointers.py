@@ -37,6 +37,7 @@ ELEMENTS = {
     "U4": types.uint32,
     "I8": types.int64,
     "U8": types.uint64,
+    "F4": types.float32,
     "F8": types.float64,
 }
 _NUMPY = {name: np.dtype(str(element)) for name, element in ELEMENTS.items()}
@@ -46,6 +47,7 @@ I4: TypeAlias = Array
 U4: TypeAlias = Array
 I8: TypeAlias = Array
 U8: TypeAlias = Array
+F4: TypeAlias = Array
 F8: TypeAlias = Array
 
 
@@ -143,6 +145,7 @@ def pointer_type(element: Any) -> Any:
 
 
 __all__ = [
+    "F4",
     "F8",
     "I4",
     "I8",

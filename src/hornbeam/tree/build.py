@@ -123,13 +123,13 @@ def _category_sets(
         start = int(nodes.set_start[order[node]])
         words = nodes.sets[start : start + length]
         if column in codes.category_code:
-            words = _unfold(words, codes.category_code[column])
+            words = unfold_set(words, codes.category_code[column])
         pieces.append(words)
         n_words[node] = len(words)
     return np.concatenate([[0], np.cumsum(n_words)]), np.concatenate(pieces)
 
 
-def _unfold(words: Array, code_of_category: Array) -> Array:
+def unfold_set(words: Array, code_of_category: Array) -> Array:
     """Bit set over categories from one over the codes they were folded into."""
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")[code_of_category]
     padded = np.zeros(-(-len(bits) // WORD_BITS) * WORD_BITS, np.uint8)

@@ -33,6 +33,7 @@ from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
+from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.grower import GrowthRules, Target, grow_tree
 from hornbeam.tree.importance import gain_importance
 from hornbeam.tree.pruning import prune_by_cost, pruning_path
@@ -159,7 +160,7 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
             growth=self.growth or ("leaf" if self.max_leaf_nodes is not None else "depth"),
             random_cuts=self.splitter == "random",
             category_split=self.category_split,
-            monotone=_read_monotone(self.monotonic_cst, schema),
+            monotone=read_monotone(self.monotonic_cst, schema),
             seed=int(random.randint(2**31 - 1)),
         )
 
@@ -290,38 +291,6 @@ def _look_up(matrix: Any) -> Callable[[Array, Array], Array]:
         return np.asarray(matrix[rows, features]).ravel() if len(rows) else np.empty(0)
 
     return value_at
-
-
-def _read_monotone(constraint: Any, schema: Schema) -> Array | None:
-    """Monotone directions per feature, given by position or by name."""
-    if constraint is None:
-        return None
-    if isinstance(constraint, dict):
-        unknown = [name for name in constraint if name not in schema.feature_names]
-        if unknown:
-            raise ValueError(
-                f"monotonic_cst names {unknown[0]!r}, which is not a column of X: "
-                f"{list(schema.feature_names)[:10]}."
-            )
-        constraint = [constraint.get(name, 0) for name in schema.feature_names]
-    directions = np.asarray(constraint)
-    if directions.shape != (schema.n_features,):
-        raise ValueError(
-            f"monotonic_cst has shape {directions.shape} but the input data X has "
-            f"{schema.n_features} features: give one direction per feature."
-        )
-    if not np.all(np.isin(directions, (-1, 0, 1))):
-        raise ValueError(
-            "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
-            f"{directions.tolist()}."
-        )
-    bent = np.flatnonzero((directions != 0) & schema.is_category)
-    if len(bent):
-        raise ValueError(
-            f"monotonic_cst constrains {schema.feature_names[bent[0]]!r}, which is a category: "
-            "categories have no order. Set it to 0, or encode the column as numbers."
-        )
-    return directions.astype(np.int64) if directions.any() else None
 
 
 @register_estimator

@@ -1,0 +1,178 @@
+"""Quality of boosting with default settings, 100 rounds: every shared set, 5 splits.
+
+A library gives its default settings but for the number of rounds; the figure is the mean over
+splits into training and test rows, each split the same for all. hornbeam is compared with
+whichever other library is best on average, and its target is that one's figure, but for two
+standard errors of the mean difference between the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from benchmarks import datasets, metrics, shared
+from benchmarks.boosters import HORNBEAM, ROUNDS, THREADS, Library, Setup, installed
+from benchmarks.datasets import DataSet
+from benchmarks.harness import Options
+from benchmarks.results import Row, Target
+from benchmarks.shared import SharedSet
+
+N_SPLITS = 5
+MOST_ROWS = 40_000  # of a set, three quarters of them for training
+MOST_SCORES = 80_000  # rows times classes: a round grows a tree for each class
+NOISE = 2.0  # standard errors
+ROUNDING = 1e-9
+QUICK_SETS = ("car_evaluation", "catboost_querywise", "medical_insurance")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a set is judged by."""
+
+    name: str
+    of: Callable[[Any, DataSet], float]
+    less_is_better: bool
+
+    def best(self, rows: Sequence[Row]) -> Row:
+        choose = min if self.less_is_better else max
+        return choose(rows, key=lambda row: row.value)
+
+    def bound(self, ours: Row, best: Row) -> Target:
+        """Return the target of our ratio to the best: nothing worse than noise."""
+        differences = np.subtract(ours.runs, best.runs)
+        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+        slack = NOISE * error / best.value + ROUNDING
+        return Target.at_most(1 + slack) if self.less_is_better else Target.at_least(1 - slack)
+
+
+LOG_LOSS = Metric("log loss", lambda answer, data: metrics.log_loss(answer, data.y_test), True)
+AUC = Metric("AUC", metrics.score, False)
+RMSE = Metric("RMSE", lambda answer, data: metrics.rmse(answer, data.y_test), True)
+R2 = Metric("R2", metrics.score, False)
+NDCG = Metric("NDCG@10", metrics.score, False)
+# The first one has rows for every library, the second one is their score.
+METRICS = {"classification": (LOG_LOSS, AUC), "regression": (RMSE, R2), "ranking": (NDCG, NDCG)}
+
+
+def rows(options: Options) -> Iterable[Row]:
+    found = []
+    for data in sets(options):
+        if options.only in data.name:
+            found += rows_on(data, options)
+    yield from found
+    yield from summary(found)
+    options.note(
+        "The figure is the mean over splits, not the best run; the score is the AUC (each class "
+        "against the rest, by its share), R2 or NDCG@10."
+    )
+    options.note(
+        f"A target is the best other library's figure but for {NOISE:g} standard errors of the "
+        "mean difference between the two over the splits."
+    )
+    options.note(
+        f"Sets are cut to {MOST_ROWS} rows ({MOST_SCORES} rows times classes); classes of fewer "
+        f"than {shared.LEAST_OF_CLASS} rows in what remains are left out, and so are the sets for "
+        f"teaching, of fewer than {shared.LEAST_ROWS} rows."
+    )
+
+
+def sets(options: Options) -> Iterator[SharedSet]:
+    """Read every set, one at a time, and two made ones."""
+    there = shared.names()
+    if not there:
+        options.note("Shared data were not at hand (see HORNBEAM_DATA): only made sets.")
+    for name in [name for name in there if not options.quick or name in QUICK_SETS]:
+        data = shared.load(name)
+        if data is not None:
+            least = MOST_SCORES // data.n_classes if data.n_classes > 2 else MOST_ROWS
+            yield data.capped(min(MOST_ROWS, least, options.size(MOST_ROWS, 1000)))
+    for made in (datasets.synthetic, datasets.synthetic_regression):
+        whole = made(options.size(MOST_ROWS, 1000), 1)
+        yield SharedSet(made.__name__, whole.task, whole.X, whole.y)
+
+
+def rows_on(data: SharedSet, options: Options) -> list[Row]:
+    """Compare the libraries on one set."""
+    splits = [data.split(seed) for seed in range(options.size(N_SPLITS, 2))]
+    libraries = [library for library in installed(options) if library.can(splits[0])]
+    n_rounds = options.size(ROUNDS, 10)
+    with threadpool_limits(limits=THREADS):
+        answers = {
+            library.name: [_answer(library, split, n_rounds) for split in splits]
+            for library in libraries
+        }
+    first, second = METRICS[data.task]
+    firsts = [_row(first, second, name, splits, answers[name]) for name in answers]
+    seconds = [_row(second, second, name, splits, answers[name]) for name in answers]
+    judged = _judged(first, firsts)
+    if data.task == "classification":  # R2 judges as RMSE does
+        judged += [row for row in _judged(second, seconds) if row.contender == HORNBEAM]
+    return judged
+
+
+def _answer(library: Library, data: DataSet, n_rounds: int) -> Any:
+    setup = Setup(library, n_rounds=n_rounds)
+    model = setup.fitted(data)
+    return library.answer(model, library.table(data.X_test), data.task)
+
+
+def _row(
+    metric: Metric, score: Metric, name: str, splits: list[DataSet], answers: list[Any]
+) -> Row:
+    pairs = list(zip(answers, splits, strict=True))
+    runs = tuple(metric.of(answer, data) for answer, data in pairs)
+    scores = [score.of(answer, data) for answer, data in pairs]
+    return Row(
+        case=metric.name,
+        data=splits[0].name,
+        contender=name,
+        value=float(np.mean(runs)),
+        unit="",
+        runs=runs,
+        meaning="as much",
+        score=float(np.mean(scores)),
+    )
+
+
+def _judged(metric: Metric, rows: list[Row]) -> list[Row]:
+    """Compare hornbeam's row with the best of the others."""
+    others = [row for row in rows if row.contender != HORNBEAM]
+    if not others:
+        return rows
+    best = metric.best(others)
+    return [
+        row.against(best, metric.bound(row, best)) if row.contender == HORNBEAM else row
+        for row in rows
+    ]
+
+
+def summary(rows: Sequence[Row]) -> Iterator[Row]:
+    """Count the sets where hornbeam is behind, and give the mean rank of every library."""
+    for metric in (LOG_LOSS, AUC, RMSE, NDCG):
+        ours = [row for row in rows if row.case == metric.name and row.contender == HORNBEAM]
+        if not ours:
+            continue
+        behind = sum(row.verdict == "missed" for row in ours)
+        count = Row("sets behind", f"{len(ours)} sets, {metric.name}", HORNBEAM, behind, "sets")
+        yield replace(count, target=Target.at_most(0, "value"))
+    for name, ranks in _ranks(rows).items():
+        mean = float(np.mean(ranks))
+        yield Row("mean rank", f"{len(ranks)} sets", name, mean, "")
+
+
+def _ranks(rows: Sequence[Row]) -> dict[str, list[int]]:
+    ranks: dict[str, list[int]] = {}
+    for metric in (LOG_LOSS, RMSE, NDCG):
+        here = [row for row in rows if row.case == metric.name]
+        for data in {row.data: None for row in here}:
+            among = [row for row in here if row.data == data]
+            among.sort(key=lambda row: row.value, reverse=not metric.less_is_better)
+            for rank, row in enumerate(among, start=1):
+                ranks.setdefault(row.contender, []).append(rank)
+    return ranks

@@ -1,0 +1,134 @@
+"""Turn grown trees into stored ones: codes become thresholds and category sets.
+
+All trees of a model are converted at once, so that it costs little per tree.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from hornbeam.boosting.grower import BoostRules, GrownTree
+from hornbeam.data.coding import Codes
+from hornbeam.dtypes import (
+    FEATURE,
+    LEAF,
+    NO_CHILD,
+    NO_FEATURE,
+    NODE,
+    SPLIT_KIND,
+    SUBSET,
+    THRESHOLD,
+    WORD,
+    WORD_BITS,
+    Array,
+)
+from hornbeam.tree.build import unfold_set
+from hornbeam.tree.storage import Tree
+
+
+def build_trees(grown: Sequence[GrownTree], codes: Codes, rules: BoostRules) -> list[Tree]:
+    """Store grown trees; ``value`` of each is what its nodes add to a score."""
+    if not grown:
+        return []
+    joined = {name: np.concatenate([getattr(t, name) for t in grown]) for name in _FIELDS}
+    sizes = np.array([len(tree.child) for tree in grown])
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    order, first_child = _number_by_level(joined["child"], sizes, start)
+    columns = {name: array[order] for name, array in joined.items()}
+    split = first_child != NO_CHILD
+    feature = np.where(split, columns["feature"], NO_FEATURE).astype(FEATURE)
+    category = np.zeros(len(order), bool)
+    category[split] = codes.is_category[feature[split]] != 0
+    n_words, words = _category_sets(columns["member"], feature, category, codes)
+    arrays = {
+        "first_child": first_child,
+        "n_branches": np.where(split, 2, 0).astype(NODE),
+        "feature": feature,
+        "kind": np.where(split, np.where(category, SUBSET, THRESHOLD), LEAF).astype(SPLIT_KIND),
+        "threshold": _thresholds(columns["cut"], feature, split & ~category, codes),
+        "missing_branch": np.where(split, 1 - columns["missing_left"], 0).astype(NODE),
+        "n_samples": columns["count"],
+        "weight": columns["hessian"],
+        "impurity": _impurities(columns, rules),
+        "value": columns["value"].reshape(-1, 1),
+    }
+    word_end = np.cumsum(n_words)
+    trees = []
+    for first, last in itertools.pairwise(start):
+        before = word_end[first - 1] if first else 0
+        set_start = np.concatenate([[0], word_end[first:last] - before])
+        trees.append(
+            Tree(
+                **{name: array[first:last] for name, array in arrays.items()},
+                set_start=set_start,
+                set_words=words[before : before + set_start[-1]],
+            )
+        )
+    return trees
+
+
+_FIELDS = (
+    "child", "feature", "cut", "missing_left", "member", "gradient", "hessian", "count", "value",
+    "step",
+)  # fmt: skip
+
+
+def _number_by_level(child: Array, sizes: Array, start: Array) -> tuple[Array, Array]:
+    """Old numbers of all nodes tree by tree and level by level, and the new first children."""
+    child = np.where(child != 0, child + np.repeat(start[:-1], sizes), -1)
+    levels = [start[:-1]]
+    while len(levels[-1]):
+        first = child[levels[-1]]
+        first = first[first >= 0]
+        levels.append(np.column_stack([first, first + 1]).ravel())
+    order = np.concatenate(levels)
+    tree = np.repeat(np.arange(len(sizes)), sizes)
+    order = order[np.argsort(tree[order], kind="stable")]
+    number = np.empty(len(order), NODE)
+    number[order] = np.arange(len(order)) - np.repeat(start[:-1], sizes)
+    first = child[order]
+    return order, np.where(first >= 0, number[first], NO_CHILD).astype(NODE)
+
+
+def _thresholds(cut: Array, feature: Array, ordered: Array, codes: Codes) -> Array:
+    """The upper border of the last bin that goes left; infinite if only missing go right."""
+    threshold = np.full(len(cut), np.nan)
+    asked = feature[ordered]
+    place = codes.edge_start[asked] + cut[ordered]
+    edges = np.append(codes.edges, np.inf)
+    inside = place < codes.edge_start[asked + 1]
+    threshold[ordered] = edges[np.where(inside, place, len(codes.edges))]
+    return threshold
+
+
+def _category_sets(
+    member: Array, feature: Array, category: Array, codes: Codes
+) -> tuple[Array, Array]:
+    """Bit sets of the category splits, one after the other, and the length of each."""
+    n_words = np.zeros(len(feature), np.int64)
+    pieces = [np.empty(0, WORD)]
+    for node in np.flatnonzero(category):
+        column = int(feature[node])
+        n_codes = int(codes.n_codes[column])
+        words = member[node, : -(-n_codes // WORD_BITS)].copy()
+        if n_codes % WORD_BITS:  # the bit behind the last category stands for missing
+            words[-1] &= WORD((1 << (n_codes % WORD_BITS)) - 1)
+        if column in codes.category_code:
+            words = unfold_set(words, codes.category_code[column])
+        pieces.append(words)
+        n_words[node] = len(words)
+    return n_words, np.concatenate(pieces)
+
+
+def _impurities(columns: dict[str, Array], rules: BoostRules) -> Array:
+    """The objective of each node per unit of its hessian.
+
+    A split's decrease of it, weighted as in every tree, is the gain of the split.
+    """
+    gradient, hessian, step = columns["gradient"], columns["hessian"], columns["step"]
+    objective = gradient * step + 0.5 * (hessian + rules.reg_lambda) * step * step
+    objective += rules.reg_alpha * np.abs(step)
+    return np.divide(objective, hessian, out=np.zeros(len(hessian)), where=hessian > 0)

@@ -1,0 +1,213 @@
+"""The loop of gradient boosting.
+
+    scores = the constant that minimises the loss
+    for each round:
+        for each score (one, or one per class):
+            grow a tree on the gradients and hessians of the loss
+            give each leaf its value, times the learning rate
+            add the values to the scores
+        take gradients and hessians at the new scores
+
+`boost` is that loop, with validation, dropped trees (DART) and somebody to talk to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hornbeam.boosting.grower import BoostedGrower, BoostRules, GrownTree, RowScores
+from hornbeam.boosting.leaf_rules import leaf_values
+from hornbeam.boosting.table import CodedTable
+from hornbeam.dtypes import Array
+from hornbeam.losses import Loss, check_slopes
+
+_TREE_KEY = 0x7261_6E6B  # tells the draws of trees from other draws with the same seed
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How many rounds there are, and how far each goes."""
+
+    n_rounds: int
+    learning_rate: float
+    order: int = 2
+    drop_rate: float = 0.0
+    skip_drop: float = 0.5
+    seed: int = 0
+    first_round: int = 0  # rounds that were boosted before
+
+
+@dataclass
+class Boosted:
+    """What the loop leaves behind: ``n_scores`` trees per round."""
+
+    trees: list[GrownTree] = field(default_factory=list)
+    train_loss: list[float] = field(default_factory=list)
+    valid_loss: list[float] = field(default_factory=list)
+    best_round: int | None = None  # rounds to keep, None: all
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What is known after a round."""
+
+    number: int  # counted from 1, earlier fits included
+    train_loss: float
+    valid_loss: float | None
+
+
+Talk = Callable[[RoundReport], bool]
+
+
+def boost(
+    table: CodedTable,
+    scores: RowScores,
+    rules: BoostRules,
+    rounds: Rounds,
+    validation: tuple[CodedTable, RowScores] | None,
+    talk: Talk | None,
+    n_jobs: int | None,
+    measure_train: bool = False,
+) -> Boosted:
+    """Boost; ``talk`` is told of every round and returns True to stop."""
+    loss = scores.loss
+    skip_zero = len(scores.weight) > 1 and not bool(np.all(scores.weight > 0))
+    scores.take_slopes(n_jobs)
+    check_slopes(loss, scores.peak, rounds.order)
+    grower = BoostedGrower(table, rules, scores, n_jobs, skip_zero)
+    watcher = None if validation is None else Follower(*validation, grower.size)
+    result = Boosted()
+    refit = rounds.order == 1 or loss.leaf_rule != "newton"
+    for number in range(rounds.first_round, rounds.first_round + rounds.n_rounds):
+        dropped = _draw_dropped(rounds, number, len(result.trees) // loss.n_scores)
+        if dropped:
+            _scale_rounds(result.trees, dropped, loss.n_scores, -1.0, (grower, watcher))
+            scores.take_slopes(n_jobs)
+        rate = rounds.learning_rate / (1 + len(dropped))
+        before = scores.score.copy() if refit else scores.score
+        for which in range(loss.n_scores):
+            seed = _seed_of(rounds.seed, number, which)
+            tree = grower.grow(which, seed, _draw_features(rules, table.n_features, seed))
+            if refit:
+                _refit_leaves(tree, grower, scores, before, which, n_jobs)
+            tree.value = rate * tree.value
+            last = which == loss.n_scores - 1
+            grower.advance(tree.value, which, with_slopes=last and not dropped)
+            if watcher is not None:
+                watcher.follow(tree, tree.value, which)
+            result.trees.append(tree)
+        if dropped:
+            share = len(dropped) / (len(dropped) + 1)
+            _scale_rounds(result.trees, dropped, loss.n_scores, share, (grower, watcher))
+            scores.take_slopes(n_jobs)
+        check_slopes(loss, scores.peak, rounds.order)
+        if measure_train:
+            result.train_loss.append(scores.mean_loss(n_jobs))
+        if validation is not None:
+            result.valid_loss.append(validation[1].mean_loss(n_jobs))
+        if talk is not None and talk(
+            RoundReport(
+                number + 1,
+                result.train_loss[-1] if measure_train else np.nan,
+                result.valid_loss[-1] if validation is not None else None,
+            )
+        ):
+            break
+    return result
+
+
+class Follower:
+    """Rows that no tree is grown on, whose scores follow the model."""
+
+    def __init__(self, table: CodedTable, scores: RowScores, size: int) -> None:
+        self.grower = BoostedGrower(table, BoostRules(max_leaf_nodes=2), scores, size)
+
+    def follow(self, tree: GrownTree, values: Array, which: int) -> None:
+        """Add the values of a tree's leaves to the scores of these rows."""
+        self.grower.follow(tree, values, which)
+
+
+def _refit_leaves(
+    tree: GrownTree,
+    grower: BoostedGrower,
+    scores: RowScores,
+    before: Array,
+    which: int,
+    n_jobs: int | None,
+) -> None:
+    """Choose the values of the leaves anew, by the loss's own rule or a line search.
+
+    ``before`` are the scores at the start of the round: all trees of a round, one per
+    class, start from the same place.
+    """
+    weight = np.broadcast_to(scores.weight, scores.n_rows)
+    tree.value = tree.step.copy()
+    tree.value[tree.child == 0] = leaf_values(
+        scores.loss,
+        scores.target,
+        weight,
+        before.reshape(scores.loss.n_scores, -1),
+        grower.rows_of_leaves(tree),
+        n_jobs,
+        which,
+        scores.groups if len(scores.groups) > 1 else None,
+    )
+
+
+# --- draws -------------------------------------------------------------------------------
+
+
+def _seed_of(seed: int, number: int, which: int) -> int:
+    """A seed for a tree that depends on its place in the model, not on what came before."""
+    return int(np.random.SeedSequence([_TREE_KEY, seed, number, which]).generate_state(1)[0])
+
+
+def _draw_features(rules: BoostRules, n_features: int, seed: int) -> Array:
+    """The features that a tree may ask, ascending."""
+    if rules.colsample_bytree == 1.0:
+        return np.arange(n_features)
+    kept = max(1, round(rules.colsample_bytree * n_features))
+    drawn = np.random.default_rng(seed).permutation(n_features)[:kept]
+    return np.sort(drawn)
+
+
+def _draw_dropped(rounds: Rounds, number: int, n_before: int) -> list[int]:
+    """DART: rounds that are left out while the next one is learnt."""
+    if rounds.drop_rate == 0.0 or n_before == 0:
+        return []
+    random = np.random.default_rng([_TREE_KEY, rounds.seed, number, 1 << 20])
+    if random.random() < rounds.skip_drop:
+        return []
+    dropped = np.flatnonzero(random.random(n_before) < rounds.drop_rate)
+    if not len(dropped):
+        dropped = np.array([random.integers(n_before)])
+    return [int(d) for d in dropped]
+
+
+def _scale_rounds(
+    trees: list[GrownTree],
+    dropped: Sequence[int],
+    n_scores: int,
+    share: float,
+    followers: Sequence[BoostedGrower | Follower | None],
+) -> None:
+    """Take rounds out of all scores (share -1), or put them back scaled by ``share``."""
+    for round_number in dropped:
+        for which in range(n_scores):
+            tree = trees[round_number * n_scores + which]
+            if share >= 0.0:
+                tree.value = share * tree.value
+            values = tree.value if share >= 0.0 else -tree.value
+            for follower in followers:
+                if follower is not None:
+                    follower.follow(tree, values, which)
+
+
+def start_scores(loss: Loss, target: Array, weight: Array, init_score: Array | None) -> Array:
+    """Where boosting starts: the best constants, or what the user gives per row."""
+    if init_score is not None:
+        return init_score
+    return loss.start(target, weight)

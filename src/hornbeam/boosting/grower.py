@@ -1,0 +1,392 @@
+"""Grow boosted trees, one after the other, on one coded table.
+
+`BoostedGrower` owns the arrays the kernels work on (kernels/boosting/state.py) and the
+team of threads; a round of boosting calls `grow` for a tree, then `advance` with the
+values of its leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hornbeam.boosting.table import CodedTable
+from hornbeam.dtypes import ROW, STAT, Array
+from hornbeam.kernels import state as tree_state
+from hornbeam.kernels.boosting import rounds
+from hornbeam.kernels.boosting import state as s
+from hornbeam.kernels.boosting.grow import GROW_SIGNATURE, grow_boosted
+from hornbeam.kernels.slopes import NEW_PEAK
+from hornbeam.losses import Loss
+from hornbeam.runtime.kernel import compiled
+from hornbeam.runtime.pointers import make_slots, new_arrays
+from hornbeam.runtime.team import run_team, thread_count
+
+GROWTH_CODES = {
+    "depth": tree_state.DEPTH_FIRST,
+    "level": tree_state.LEVEL_WISE,
+    "leaf": tree_state.BEST_FIRST,
+}
+CATEGORY_CODES = {
+    "subset": tree_state.BEST_SUBSET,
+    "one_vs_rest": tree_state.ONE_AGAINST_REST,
+}
+
+_UNLIMITED = 2**31 - 1
+_SECONDS_PER_PAIR = 1e-9  # of a (row, feature) pair in a tree of usual depth
+_SECONDS_PER_CELL = 4e-9  # of a histogram cell, searched and subtracted
+_POOL_BYTES = 1 << 29  # histograms kept for subtraction
+# Bits of a row's hessian, and of its gradient without the sign: FLUSH_ROWS rows of them
+# fit into a word of 64 bits. Where all hessians are equal, they are just 1.
+_HESSIAN_BITS = 15
+_GRADIENT_BITS = 63 - 2 * s.FLUSH_BITS - _HESSIAN_BITS - 2
+_GRADIENT_BITS_ALONE = 30
+_GROUPS_AT_A_TIME = 16
+
+
+@dataclass(frozen=True)
+class BoostRules:
+    """The parameters of growing, resolved to numbers."""
+
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    min_split_gain: float = 0.0
+    reg_lambda: float = 0.0
+    reg_alpha: float = 0.0
+    max_delta_step: float = 0.0
+    growth: str = "leaf"
+    subsample: float = 1.0
+    colsample_bytree: float = 1.0
+    colsample_bylevel: float = 1.0
+    colsample_bynode: float = 1.0
+    category_split: str = "subset"
+    category_smooth: float = 10.0
+    category_l2: float = 10.0
+    monotone: Array | None = None
+    groups: Array | None = None  # interaction constraints: bool (n_groups, n_features)
+
+
+class GrownTree:
+    """A tree as growing leaves it behind: codes instead of thresholds, sums as integers."""
+
+    __slots__ = (
+        "child", "count", "cut", "feature", "gradient", "hessian", "member", "missing_left",
+        "step", "value",
+    )  # fmt: skip
+
+    def __init__(self, nodes: s.Nodes, n_nodes: int, units: tuple[float, float]) -> None:
+        self.child = nodes.child[:n_nodes].copy()
+        self.feature = nodes.feature[:n_nodes].copy()
+        self.cut = nodes.cut[:n_nodes].copy()
+        self.missing_left = nodes.missing_left[:n_nodes].copy()
+        self.member = nodes.member[: n_nodes * s.MEMBER_WORDS].reshape(n_nodes, -1).copy()
+        self.gradient = nodes.gradient[:n_nodes] * units[0]
+        self.hessian = nodes.hessian[:n_nodes] * units[1]
+        self.count = nodes.last[:n_nodes] - nodes.first[:n_nodes]
+        self.step = nodes.value[:n_nodes].copy()  # the Newton step of each node
+        self.value = self.step  # what it adds to a score
+
+
+class BoostedGrower:
+    """Arrays and threads for growing trees on one table."""
+
+    def __init__(
+        self,
+        table: CodedTable,
+        rules: BoostRules,
+        scores: RowScores,
+        n_jobs: int | None,
+        skip_zero: bool = False,
+    ) -> None:
+        n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
+        max_leaves = _most_leaves(rules, n_rows)
+        seconds = n_rows * n_features * _SECONDS_PER_PAIR
+        self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
+        self.size = thread_count(n_jobs, self.seconds)
+        self.rules, self.scores = rules, scores
+        n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
+        self.table = _make_table(table, rules, max_leaves, n_slots)
+        self.table.whole[s.SKIP_ZERO] = skip_zero
+        n_nodes = 2 * max_leaves
+        n_groups = 0 if rules.groups is None else len(rules.groups)
+        self.rows = s.Rows(
+            np.empty(0, np.float32),  # set for each tree
+            np.zeros(2 * n_rows + s.AHEAD, ROW),
+            np.empty(2 * n_rows, np.int64),
+            np.empty(n_rows, np.uint8),
+            np.zeros(n_rows // s.CHUNK + 1, np.int64),
+        )
+        lengths = dict.fromkeys(s.Nodes._fields, n_nodes)
+        lengths |= {"member": n_nodes * s.MEMBER_WORDS, "groups": n_nodes * n_groups}
+        self.nodes: s.Nodes = new_arrays(s.Nodes, lengths)
+        size = self.size
+        self.team: s.Team = new_arrays(
+            s.Team,
+            {
+                "words": s.N_WORDS,
+                "cells": 2 * n_cells * (n_slots + 1),
+                "sums": 2 * n_cells * size if size > 1 else 0,
+                "tiles": n_features * s.TILE_STRIDE * size,
+                "active": n_features,
+                "may_ask": 2 * n_features,
+                "goes_left": 256,
+                "frontier": max_leaves + 1,
+                "free_slots": n_slots,
+                "best": 2 * size * s.N_BEST,
+                "best_whole": 2 * size * s.N_BEST_WHOLE,
+                "member": 2 * size * s.MEMBER_WORDS,
+                "sort_key": 256 * size,
+                "sort_code": 256 * size,
+                "draw": n_features,
+            },
+        )
+        self.words = self.team.words
+        self.score_slots = scores.slots(size)
+        compiled(grow_boosted, GROW_SIGNATURE)
+        compiled(rounds.advance, rounds.ADVANCE_SIGNATURE)
+
+    def grow(self, which: int, seed: int, active: Array) -> GrownTree:
+        """Grow a tree on the slopes of score ``which``; ``active`` are the features drawn."""
+        table = self.table
+        units = _set_units(table, self.scores.peak, self.scores.equal_hessians)
+        n_active = len(active)
+        self.team.active[:n_active] = active
+        table.whole[s.N_ACTIVE] = n_active
+        for place, share in (
+            (s.FEATURES_BY_LEVEL, self.rules.colsample_bylevel),
+            (s.FEATURES_BY_NODE, self.rules.colsample_bynode),
+        ):
+            table.whole[place] = max(1, round(share * n_active))
+        if table.whole[s.FEATURES_BY_LEVEL] < n_active:
+            table.whole[s.FEATURES_BY_NODE] = max(
+                1, round(self.rules.colsample_bynode * table.whole[s.FEATURES_BY_LEVEL])
+            )
+        table.whole[s.SEED] = seed
+        subsample = self.rules.subsample
+        table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
+        n_rows = self.scores.n_rows
+        slope = self.scores.slope[2 * which * n_rows : 2 * (which + 1) * n_rows]
+        self.slots = make_slots(table, self.rows._replace(slope=slope), self.nodes, self.team)
+        self.words[:] = 0
+        slots, size = self.slots, self.size
+        run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
+        return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units)
+
+    def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
+        """The drawn rows in each leaf of the tree just grown, by node number."""
+        n_rows = self.scores.n_rows
+        leaves = []
+        for node in np.flatnonzero(tree.child == 0):
+            offset = int(self.nodes.buffer[node]) * n_rows
+            span = slice(offset + int(self.nodes.first[node]), offset + int(self.nodes.last[node]))
+            leaves.append(self.rows.row[span])
+        return leaves
+
+    def advance(self, values: Array, which: int, with_slopes: bool) -> None:
+        """Add the values of the leaves (by node number) to score ``which`` of every row."""
+        nodes, words, loss = int(self.words[s.WORD_NODES]), self.words, self.scores.loss
+        words[:] = 0
+        words[s.WORD_NODES] = nodes
+        fill = loss.fill if with_slopes else 0
+        if with_slopes:
+            self.scores.reset_peaks()
+        n_units, step = self.scores.units()
+        slots, own, size = self.slots, self.score_slots, self.size
+
+        def work(rank: int) -> None:
+            rounds.advance(slots, own[rank], values, which, fill, n_units, step, rank, size)
+
+        run_team(work, size, words, self.seconds)
+        if with_slopes:
+            self.scores.gather_peaks()
+
+    def follow(self, tree: GrownTree, values: Array, which: int) -> None:
+        """Add the values of any tree's leaves to score ``which`` of every row, by walking."""
+        nodes = self.nodes._replace(
+            child=tree.child,
+            feature=tree.feature,
+            cut=tree.cut,
+            missing_left=tree.missing_left,
+            member=tree.member.ravel(),
+        )
+        slots = make_slots(self.table, self.rows, nodes, self.team)
+        own, words = self.score_slots, self.words
+        words[:] = 0
+        compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)
+        run_team(
+            lambda rank: rounds.follow(slots, own[rank], values, which),
+            self.size,
+            words,
+            self.seconds,
+        )
+
+
+class RowScores:
+    """Targets, scores and slopes of some rows under a loss."""
+
+    def __init__(
+        self,
+        loss: Loss,
+        target: Array,
+        weight: Array,
+        start: Array,
+        order: int,
+        groups: Array | None = None,
+    ) -> None:
+        self.loss, self.n_rows = loss, len(target)
+        n_scores = loss.n_scores
+        self.target = np.ascontiguousarray(target, STAT)
+        even = bool(np.all(weight == weight[0])) if self.n_rows else True
+        self.weight = np.ascontiguousarray(weight[:1] if even else weight, STAT)
+        self.score = np.empty(n_scores * self.n_rows, STAT)
+        self.score.reshape(n_scores, -1)[:] = np.asarray(start).reshape(n_scores, -1)
+        self.slope = np.empty(2 * n_scores * self.n_rows, np.float32)
+        self.leaf = np.empty(self.n_rows, np.int32)
+        self.groups = np.zeros(1, np.int64) if groups is None else groups
+        self.sizes = np.array([self.n_rows, n_scores, 0 if even else 1, order], np.int64)
+        n_units, step = self.units()
+        self.sums = np.zeros(-(-n_units // step), STAT)
+        self.peak = np.array(NEW_PEAK)
+        self._rooms: list[tuple[Array, rounds.Scores]] = []
+        self.equal_hessians = even and (loss.constant_hessian or order == 1)
+
+    def units(self) -> tuple[int, int]:
+        """How many rows or queries there are, and how many a thread takes at a time."""
+        if len(self.groups) > 1:
+            return len(self.groups) - 1, _GROUPS_AT_A_TIME
+        return self.n_rows, s.CHUNK
+
+    def slots(self, size: int) -> list[Array]:
+        """What kernels need, for each of some threads."""
+        longest = int(np.diff(self.groups).max(initial=1)) if len(self.groups) > 1 else 1
+        while len(self._rooms) < size:
+            scratch, peak = np.zeros(4 * longest), np.array(NEW_PEAK)
+            arrays = rounds.Scores(
+                self.target, self.weight, self.score, self.slope, self.leaf,
+                self.loss.settings, self.groups, self.sizes, scratch, peak, self.sums,
+            )  # fmt: skip
+            self._rooms.append((make_slots(arrays), arrays))
+        return [slots for slots, _ in self._rooms[:size]]
+
+    def reset_peaks(self) -> None:
+        """Forget the largest slopes."""
+        for _, arrays in self._rooms:
+            arrays.peak[:] = NEW_PEAK
+
+    def gather_peaks(self) -> None:
+        """Take the largest slopes of all threads together."""
+        peaks = np.array([arrays.peak for _, arrays in self._rooms])
+        self.peak = np.array(
+            [peaks[:, 0].max(), peaks[:, 1].max(), peaks[:, 2].sum(), peaks[:, 3].min()]
+        )
+
+    def take_slopes(self, n_jobs: int | None) -> None:
+        """Take the slopes at the scores as they are."""
+        n_units, step = self.units()
+        size = thread_count(n_jobs, self.n_rows * self.loss.n_scores * 5e-9)
+        slots, words = self.slots(size), np.zeros(s.N_WORDS, np.int64)
+        fill = self.loss.fill
+        self.reset_peaks()
+        compiled(rounds.take_slopes, rounds.SLOPES_SIGNATURE)
+        run_team(
+            lambda rank: rounds.take_slopes(slots[rank], words, fill, n_units, step),
+            size,
+            words,
+            0.0,
+        )
+        self.gather_peaks()
+
+    def mean_loss(self, n_jobs: int | None) -> float:
+        """Weighted mean of the loss."""
+        n_units, step = self.units()
+        size = thread_count(n_jobs, self.n_rows * self.loss.n_scores * 5e-9)
+        slots, words = self.slots(size), np.zeros(s.N_WORDS, np.int64)
+        measure = self.loss.measure
+        compiled(rounds.take_losses, rounds.SLOPES_SIGNATURE)
+        run_team(
+            lambda rank: rounds.take_losses(slots[rank], words, measure, n_units, step),
+            size,
+            words,
+            0.0,
+        )
+        if len(self.groups) > 1:
+            firsts = self.groups[:-1] if len(self.weight) > 1 else np.zeros(n_units, np.int64)
+            total = self.weight[firsts].sum()
+        else:
+            total = self.weight.sum() if len(self.weight) > 1 else self.weight[0] * self.n_rows
+        return float(self.sums.sum() / total)
+
+
+def _most_leaves(rules: BoostRules, n_rows: int) -> int:
+    """How many leaves a tree can have."""
+    most = max(2, n_rows // max(1, rules.min_samples_leaf))
+    if rules.max_depth is not None and rules.max_depth < 31:
+        most = min(most, 2**rules.max_depth)
+    if rules.max_leaf_nodes is not None:
+        most = min(most, rules.max_leaf_nodes)
+    return max(2, most)
+
+
+def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int) -> s.Table:
+    codes, n_features = table.codes, table.n_features
+    whole = np.zeros(s.N_WHOLE, np.int64)
+    whole[s.N_ROWS] = table.n_rows
+    whole[s.N_FEATURES] = n_features
+    whole[s.STRIDE] = table.by_row.shape[1]
+    whole[s.N_CELLS] = table.n_cells
+    whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
+    whole[s.MAX_LEAVES] = max_leaves
+    whole[s.MIN_LEAF] = max(1, rules.min_samples_leaf)
+    whole[s.GROWTH] = GROWTH_CODES[rules.growth]
+    whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
+    whole[s.CONSTRAINED] = rules.monotone is not None
+    whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
+    whole[s.N_SLOTS] = n_slots
+    whole[s.PLAIN] = rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
+    real = np.zeros(s.N_REAL, STAT)
+    real[s.LAMBDA] = rules.reg_lambda
+    real[s.ALPHA] = rules.reg_alpha
+    real[s.MIN_HESSIAN] = rules.min_child_weight
+    real[s.MIN_GAIN] = rules.min_split_gain
+    real[s.MAX_STEP] = rules.max_delta_step
+    real[s.CATEGORY_LAMBDA] = rules.category_l2
+    real[s.CATEGORY_SMOOTH] = rules.category_smooth
+    monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
+    groups = np.zeros(0) if rules.groups is None else rules.groups
+    return s.Table(
+        table.by_row.ravel(),
+        codes.columns.ravel(),
+        codes.n_codes,
+        table.cell_start,
+        codes.is_category,
+        np.ascontiguousarray(monotone, np.int64),
+        np.ascontiguousarray(groups, np.uint8).ravel(),
+        whole,
+        real,
+    )
+
+
+def _set_units(table: s.Table, peak: Array, equal_hessians: bool) -> tuple[float, float]:
+    """Choose what one unit of a gradient and of a hessian is worth."""
+    if equal_hessians:
+        table.whole[s.LANE] = s.FLUSH_BITS + 1
+        gradient_unit, hessian_unit = _unit(peak[0], _GRADIENT_BITS_ALONE), float(peak[1])
+    else:
+        table.whole[s.LANE] = s.FLUSH_BITS + _HESSIAN_BITS + 1
+        gradient_unit = _unit(peak[0], _GRADIENT_BITS)
+        hessian_unit = _unit(peak[1], _HESSIAN_BITS)
+    table.real[s.GRADIENT_UNIT], table.real[s.GRADIENT_SCALE] = gradient_unit, 1 / gradient_unit
+    table.real[s.HESSIAN_UNIT], table.real[s.HESSIAN_SCALE] = hessian_unit, 1 / hessian_unit
+    return gradient_unit, hessian_unit
+
+
+def _unit(largest: Any, bits: int) -> float:
+    """The power of two that brings the largest number just below ``2**bits``."""
+    if largest <= 0.0:
+        return 1.0
+    exponent = int(np.frexp(float(largest))[1])  # largest < 2**exponent
+    return float(2.0 ** (exponent - bits))

@@ -1,0 +1,145 @@
+"""What happens round by round: history, early stopping, callbacks, a progress bar."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hornbeam.boosting.engine import RoundReport
+from hornbeam.dtypes import Array
+
+_PATIENCE_SECONDS = 2.0  # a fit that takes longer shows its progress on a terminal
+
+
+class Watch:
+    """Told of every round; says when to stop. Use it in a ``with`` statement."""
+
+    def __init__(
+        self,
+        rounds: int,
+        metric: str,
+        patience: int | None,
+        tol: float,
+        verbose: int | None,
+        callbacks: Sequence[Callable[[RoundReport], Any]],
+        history: dict[str, Array] | None,
+    ) -> None:
+        self.rounds, self.metric, self.patience, self.tol = rounds, metric, patience, tol
+        self.callbacks = callbacks
+        self.train: list[float] = list((history or {}).get("train", []))
+        self.valid: list[float] = list((history or {}).get("validation", []))
+        self.best, self.best_number = np.inf, 0
+        self.bar = ProgressBar(rounds, verbose)
+        self.wants_train_loss = bool(callbacks) or bool(verbose) or patience is not None
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def __call__(self, report: RoundReport) -> bool:
+        """Note a round; True ends the fit."""
+        if self.wants_train_loss:
+            self.train.append(report.train_loss)
+        if report.valid_loss is not None:
+            self.valid.append(report.valid_loss)
+            if report.valid_loss < self.best - self.tol:
+                self.best, self.best_number = report.valid_loss, report.number
+        self.bar.show(report, self.metric)
+        stop = False
+        for callback in self.callbacks:
+            stop = bool(callback(report)) or stop
+        return stop or (
+            self.patience is not None and report.number - self.best_number >= self.patience
+        )
+
+    def best_round(self, n_rounds: int) -> int:
+        """How many rounds to keep."""
+        return n_rounds if self.patience is None else max(1, self.best_number)
+
+    def history(self) -> dict[str, Array]:
+        """Losses by round."""
+        found = {"train": np.array(self.train), "validation": np.array(self.valid)}
+        return {name: losses for name, losses in found.items() if len(losses)}
+
+
+class ProgressBar:
+    """A line on the terminal with the round and its losses."""
+
+    def __init__(self, rounds: int, verbose: int | None) -> None:
+        self.rounds, self.verbose = rounds, verbose
+        self.started, self.bar = time.monotonic(), None
+        self.task: Any = None
+        self.silent = verbose == 0 or (verbose is None and not sys.stderr.isatty())
+
+    def show(self, report: RoundReport, metric: str) -> None:
+        """Move the bar to a round."""
+        if self.silent:
+            return
+        if self.bar is None:
+            if not self.verbose and time.monotonic() - self.started < _PATIENCE_SECONDS:
+                return
+            self._open()
+        text = f"{metric}" if np.isfinite(report.train_loss) or report.valid_loss else ""
+        if np.isfinite(report.train_loss):
+            text += f" {report.train_loss:.5g}"
+        if report.valid_loss is not None:
+            text += f", validation {report.valid_loss:.5g}"
+        assert self.bar is not None
+        self.bar.update(self.task, completed=report.number, losses=text)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        columns = (TextColumn("boosting"), BarColumn(), MofNCompleteColumn(), Remaining())
+        console = Console(stderr=True)
+        self.bar: Any = Progress(*columns, TextColumn("{task.fields[losses]}"), console=console)
+        self.task = self.bar.add_task("", total=self.rounds, losses="")
+        self.bar.start()
+
+    def close(self) -> None:
+        """Leave the last line where it is."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def history_frame(history: dict[str, Array]) -> Any:
+    """The history as a pandas data frame, one row per round."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "history() makes a pandas data frame: pip install pandas, or read history_."
+        ) from error
+    longest = max((len(losses) for losses in history.values()), default=0)
+    padded = {
+        name: np.concatenate([np.full(longest - len(losses), np.nan), losses])
+        for name, losses in history.items()
+    }
+    return pd.DataFrame(padded, index=pd.RangeIndex(1, longest + 1, name="round"))
+
+
+def plot_history(history: dict[str, Array], ax: Any) -> Any:
+    """Draw the losses of each round."""
+    if not history:
+        raise ValueError(
+            "The fit measured no losses: pass X_val and y_val, callbacks, early_stopping=True or "
+            "verbose=1."
+        )
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots()
+    for name, losses in history.items():
+        ax.plot(np.arange(1, len(losses) + 1), losses, label=name)
+    ax.set_xlabel("round")
+    ax.set_ylabel("loss")
+    ax.legend()
+    return ax

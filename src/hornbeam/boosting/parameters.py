@@ -1,0 +1,179 @@
+"""The parameters that only boosting has, declared as in `hornbeam.params`."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from hornbeam.dtypes import MAX_BINS
+from hornbeam.losses import OwnLoss
+from hornbeam.params import COUNT, PARAMETERS, Parameter
+
+_SHARE = Interval(Real, 0.0, 1.0, closed="right")
+
+PARAMETERS.update(
+    {
+        "regression_loss": Parameter(
+            "str, function or OwnLoss",
+            "What is minimised: 'squared_error', 'absolute_error', 'huber', 'quantile', "
+            "'log_cosh', 'sqrt_absolute' (needs ``order=1``), 'poisson', 'gamma', 'tweedie', or "
+            "your own: a function value(y, score) or an `hb.losses.OwnLoss`.",
+            [str, callable, OwnLoss],
+        ),
+        "classification_loss": Parameter(
+            "str, function or OwnLoss",
+            "What is minimised: 'log_loss', 'log_loss_k1' (one score less than classes), "
+            "'exponential' (two classes), or your own for two classes.",
+            [str, callable, OwnLoss],
+        ),
+        "ranking_loss": Parameter(
+            "str", "What is minimised: 'lambdamart' (NDCG).", [StrOptions({"lambdamart"})]
+        ),
+        "quantile": Parameter(
+            "float or list of floats",
+            "Which quantile ``loss='quantile'`` predicts; several are predicted by one model and "
+            "never cross.",
+            [Interval(Real, 0.0, 1.0, closed="neither"), "array-like"],
+        ),
+        "huber_quantile": Parameter(
+            "float",
+            "Share of the targets that ``loss='huber'`` treats with squares.",
+            [Interval(Real, 0.0, 1.0, closed="neither")],
+        ),
+        "tweedie_power": Parameter(
+            "float",
+            "Power of ``loss='tweedie'``: between 1 (Poisson) and 2 (gamma).",
+            [Interval(Real, 1.0, 2.0, closed="both")],
+        ),
+        "n_estimators": Parameter("int", "Rounds of boosting.", [COUNT]),
+        "learning_rate": Parameter(
+            "float",
+            "Share of each tree's step that is taken (shrinkage).",
+            [Interval(Real, 0.0, None, closed="neither")],
+        ),
+        "boosting_leaves": Parameter(
+            "int or None",
+            "Most leaves of a tree; None: no limit.",
+            [Interval(Integral, 2, None, closed="left"), None],
+        ),
+        "boosting_samples_leaf": Parameter("int", "Fewest rows in a leaf.", [COUNT]),
+        "min_child_weight": Parameter(
+            "float",
+            "Smallest sum of hessians in a leaf.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "min_split_gain": Parameter(
+            "float",
+            "Gamma: how much a split must lower the objective.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "reg_lambda": Parameter(
+            "float",
+            "L2 penalty on leaf weights: w = -G / (H + lambda).",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "reg_alpha": Parameter(
+            "float", "L1 penalty on leaf weights.", [Interval(Real, 0.0, None, closed="left")]
+        ),
+        "max_delta_step": Parameter(
+            "float",
+            "Largest leaf weight before shrinkage; 0: no limit.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "boosting_growth": Parameter(
+            "{'leaf', 'level', 'depth'}",
+            "Which node is split next: the one with the largest gain, the shallowest or the "
+            "deepest.",
+            [StrOptions({"depth", "level", "leaf"})],
+        ),
+        "order": Parameter(
+            "{2, 1}",
+            "2: Newton steps; 1: gradient steps with a line search per leaf (Friedman).",
+            [Options(Integral, {1, 2})],
+        ),
+        "subsample": Parameter(
+            "float",
+            "Share of the rows drawn for each tree, without replacement.",
+            [_SHARE],
+        ),
+        "colsample_bytree": Parameter(
+            "float", "Share of the features drawn for each tree.", [_SHARE]
+        ),
+        "colsample_bylevel": Parameter(
+            "float", "Share of the tree's features drawn for each level.", [_SHARE]
+        ),
+        "colsample_bynode": Parameter(
+            "float", "Share of the level's features drawn for each node.", [_SHARE]
+        ),
+        "boosting_bins": Parameter(
+            "int", "Bins per feature.", [Interval(Integral, 2, MAX_BINS, closed="both")]
+        ),
+        "category_smooth": Parameter(
+            "float",
+            "Hessian added to each category's before categories are sorted by gradient.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "category_l2": Parameter(
+            "float",
+            "L2 penalty added where a split parts sorted categories.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "monotonic_constraints": Parameter(
+            "array-like or dict or None",
+            "+1, 0 or -1 per feature (a dict names them): scores must rise, may do as they like, "
+            "or must fall with it.",
+            ["array-like", dict, None],
+        ),
+        "interaction_constraints": Parameter(
+            "list of lists or None",
+            "Groups of features, by name or position: the features on a way from the root to a "
+            "leaf must all be in one group. Features in no group are one more group.",
+            ["array-like", None],
+        ),
+        "drop_rate": Parameter(
+            "float",
+            "DART: probability that an earlier round is left out while the next is learnt.",
+            [Interval(Real, 0.0, 1.0, closed="both")],
+        ),
+        "skip_drop": Parameter(
+            "float",
+            "DART: probability that a round drops nothing.",
+            [Interval(Real, 0.0, 1.0, closed="both")],
+        ),
+        "early_stopping": Parameter(
+            "bool",
+            "Stop when the loss on validation rows does not improve, and keep the best model.",
+            ["boolean"],
+        ),
+        "validation_fraction": Parameter(
+            "float",
+            "Share of the rows held out for early stopping, unless `fit` is given others.",
+            [Interval(Real, 0.0, 1.0, closed="neither")],
+        ),
+        "n_iter_no_change": Parameter(
+            "int", "Rounds without improvement after which early stopping stops.", [COUNT]
+        ),
+        "tol": Parameter(
+            "float",
+            "Least improvement of the validation loss that counts.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "warm_start": Parameter(
+            "bool",
+            "Keep the trees of the last `fit` and add rounds up to `n_estimators`; the same as "
+            "boosting them all at once.",
+            ["boolean"],
+        ),
+        "verbose": Parameter(
+            "int or None",
+            "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
+            [Interval(Integral, 0, None, closed="left"), None],
+        ),
+        "query": Parameter(
+            "str, int or None",
+            "Column of X that holds the query of each row; it is not learnt from.",
+            [str, Integral, None],
+        ),
+    }
+)

@@ -1,0 +1,220 @@
+"""Learning to rank: `GradientBoostingRanker` (LambdaMART)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hornbeam.boosting.estimators import (
+    COMMON,
+    BaseGradientBoosting,
+    Given,
+    draw_share,
+    read_one_column,
+)
+from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
+from hornbeam.dtypes import Array
+from hornbeam.output.modelfile import register_estimator
+from hornbeam.params import declared
+
+
+@register_estimator
+@declared
+class GradientBoostingRanker(BaseGradientBoosting):
+    """Rank documents within queries by LambdaMART, which aims at NDCG.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    trees_ : sequence of Tree
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_iter_ : int
+        Rounds in the model.
+    history_ : dict of str to array
+        1 - NDCG per round, as far as it was measured.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X had names.
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import hornbeam as hb
+    >>> X, relevance = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 2]
+    >>> ranker = hb.GradientBoostingRanker(min_samples_leaf=1)
+    >>> scores = ranker.fit(X, relevance, group=[2, 2]).predict(X)
+    >>> bool(scores[1] > scores[0] and scores[3] > scores[2])
+    True
+    """
+
+    _task = "ranking"
+    _declared_as = {**COMMON, "loss": "ranking_loss"}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        loss: str = "lambdamart",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        min_split_gain: float = 0.0,
+        reg_lambda: float = 0.0,
+        reg_alpha: float = 0.0,
+        max_delta_step: float = 0.0,
+        growth: str = "leaf",
+        order: int = 2,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float = 1.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_split: str = "subset",
+        category_smooth: float = 10.0,
+        category_l2: float = 10.0,
+        unseen: str = "missing",
+        monotonic_constraints: Any = None,
+        interaction_constraints: Any = None,
+        query: str | int | None = None,
+        drop_rate: float = 0.0,
+        skip_drop: float = 0.5,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        verbose: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.max_delta_step = max_delta_step
+        self.growth = growth
+        self.order = order
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bylevel = colsample_bylevel
+        self.colsample_bynode = colsample_bynode
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_split = category_split
+        self.category_smooth = category_smooth
+        self.category_l2 = category_l2
+        self.unseen = unseen
+        self.monotonic_constraints = monotonic_constraints
+        self.interaction_constraints = interaction_constraints
+        self.query = query
+        self.drop_rate = drop_rate
+        self.skip_drop = skip_drop
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        group: Any = None,
+        qid: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        group_val: Any = None,
+        qid_val: Any = None,
+        init_score: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+    ) -> Any:
+        """Learn to rank.
+
+        Which rows belong to one query is said in one of three ways: ``group``, ``qid`` or
+        the parameter ``query`` of the estimator.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Relevance of each document to its query: 0, 1, 2, ...
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a query has that of its first row.
+        group : array-like of int, optional
+            Number of rows of each query, in the order of the rows.
+        qid : array-like of shape (n_samples,), optional
+            The query of each row; the rows of a query need not be neighbours.
+        X_val, y_val, sample_weight_val, group_val, qid_val : optional
+            Rows to watch NDCG on, and to stop by if ``early_stopping`` is set.
+        init_score : array-like of shape (n_samples,), optional
+            Scores to start from.
+        callbacks : sequence of functions
+            See `GradientBoostingRegressor.fit`.
+
+        Returns
+        -------
+        self
+        """
+        given = self._in_query_order(X, y, sample_weight, init_score, group, qid)
+        valid = None
+        if X_val is not None:
+            valid = self._in_query_order(X_val, y_val, sample_weight_val, None, group_val, qid_val)
+        return self._fit(given, valid, callbacks)
+
+    def _in_query_order(
+        self, X: Any, y: Any, sample_weight: Any, init_score: Any, group: Any, qid: Any
+    ) -> Given:
+        if self.query is not None:
+            X, qid = take_column(X, self.query)
+        order: QueryOrder = read_queries(group, qid, X)
+        return Given(
+            order.sort(X), order.sort(y), order.sort(sample_weight), order.sort(init_score),
+            order.groups,
+        )  # fmt: skip
+
+    def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
+        fitted["n_outputs_"] = 1
+        return read_one_column(y, type(self).__name__), weight
+
+    def _draw_held(self, rows: Any, random: np.random.Generator) -> Array:
+        """Whole queries."""
+        sizes = np.diff(rows.groups)
+        return np.repeat(draw_share(len(sizes), self.validation_fraction, random), sizes)
+
+    def predict(self, X: Any) -> Array:
+        """Score each row: within a query, the larger score ranks first.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.query is not None:
+            X, _ = take_column(X, self.query, missing_ok=True)
+        return self._scores(X)[:, 0]

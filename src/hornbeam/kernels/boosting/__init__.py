@@ -1,0 +1,1 @@
+"""Compiled code of gradient boosting: histograms of integers, searched and subtracted."""

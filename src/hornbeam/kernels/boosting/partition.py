@@ -1,0 +1,164 @@
+"""Lay out the rows of a tree, and part the rows of a node between its children.
+
+Rows keep their order, so what is read for them later lies in ascending places. A large
+node is parted in two steps, so that all threads can help: flag every row and count the
+flags of each chunk, then move each chunk to where the counts say it belongs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, uint64
+
+from hornbeam.kernels.boosting.state import (
+    CHUNK,
+    DRAW_BELOW,
+    GRADIENT_SCALE,
+    HESSIAN_SCALE,
+    LANE,
+    N_DRAWN,
+    N_ROWS,
+    SEED,
+    SKIP_ZERO,
+    WORD_FLAGS,
+    WORD_GRADIENT,
+    WORD_HESSIAN,
+    WORD_MOVES,
+)
+from hornbeam.runtime.atomics import atomic_add, barrier
+from hornbeam.runtime.kernel import part
+from hornbeam.runtime.random import derive
+
+
+@part
+def pack_slopes(table, rows, row):
+    """Gradient and hessian of a row as two integers in one word."""
+    gradient = int64(np.rint(rows.slope[2 * row] * table.real[GRADIENT_SCALE]))
+    hessian = int64(np.rint(rows.slope[2 * row + 1] * table.real[HESSIAN_SCALE]))
+    return (gradient << table.whole[LANE]) + hessian
+
+
+@part
+def is_drawn(table, rows, row):
+    """Whether a row takes part in this tree."""
+    below = table.whole[DRAW_BELOW]
+    if table.whole[SKIP_ZERO] and rows.slope[2 * row + 1] == 0.0:
+        return False
+    return below < 0 or int64(derive(table.whole[SEED], row) >> uint64(33)) < below
+
+
+@part
+def lay_out_rows(table, rows, team, rank, size):
+    """Draw the rows of this tree, pack the slopes of each and add them up."""
+    whole, words = table.whole, team.words
+    n_rows, lane = whole[N_ROWS], whole[LANE]
+    mask = (int64(1) << lane) - 1
+    everyone = whole[DRAW_BELOW] < 0 and not whole[SKIP_ZERO]
+    target = int64(0) if everyone else n_rows  # the other buffer, until the counts are known
+    gradient, hessian = int64(0), int64(0)
+    while True:
+        chunk = atomic_add(words, WORD_FLAGS, 1)
+        start = chunk * CHUNK
+        if start >= n_rows:
+            break
+        place = start
+        for row in range(start, end_of_chunk(start, n_rows)):
+            if everyone or is_drawn(table, rows, row):
+                word = pack_slopes(table, rows, row)
+                rows.row[target + place] = row
+                rows.word[target + place] = word
+                gradient += word >> lane
+                hessian += word & mask
+                place += 1
+        rows.counts[chunk] = place - start
+    atomic_add(words, WORD_GRADIENT, gradient)
+    atomic_add(words, WORD_HESSIAN, hessian)
+    barrier(words, size)
+    if rank == 0:
+        whole[N_DRAWN] = sum_counts(rows, n_rows)
+    if everyone:
+        return
+    while True:
+        chunk = atomic_add(words, WORD_MOVES, 1)
+        start = chunk * CHUNK
+        if start >= n_rows:
+            return
+        place = sum_counts(rows, start)
+        for k in range(rows.counts[chunk]):
+            rows.row[place + k] = rows.row[n_rows + start + k]
+            rows.word[place + k] = rows.word[n_rows + start + k]
+
+
+@part
+def end_of_chunk(start, last):
+    """Where the chunk that begins here ends."""
+    return min(start + CHUNK, last)
+
+
+@part
+def sum_counts(rows, n_rows):
+    """How many were counted in the chunks of the first ``n_rows`` rows."""
+    total = int64(0)
+    for chunk in range((n_rows + CHUNK - 1) // CHUNK):
+        total += rows.counts[chunk]
+    return total
+
+
+@part
+def flag_chunk(table, rows, nodes, node, goes_left, chunk):
+    """Flag the rows of a chunk that go left, and count them; False if there is no such chunk."""
+    n_rows = table.whole[N_ROWS]
+    codes = int64(nodes.feature[node]) * n_rows
+    source = int64(nodes.buffer[node]) * n_rows
+    last = nodes.last[node]
+    start = nodes.first[node] + chunk * CHUNK
+    if start >= last:
+        return False
+    count = int64(0)
+    for j in range(start, end_of_chunk(start, last)):
+        goes = goes_left[table.by_feature[codes + int64(rows.row[source + j])]]
+        rows.flag[j] = goes
+        count += int64(goes)
+    rows.counts[chunk] = count
+    return True
+
+
+@part
+def move_chunk(table, rows, nodes, node, n_left, chunk):
+    """Move the rows of a chunk to the other buffer; False if there is no such chunk.
+
+    There is no branch on the side: both places are known, and one of them advances.
+    """
+    n_rows = table.whole[N_ROWS]
+    source = int64(nodes.buffer[node]) * n_rows
+    target = n_rows - source
+    first, last = nodes.first[node], nodes.last[node]
+    start = first + chunk * CHUNK
+    if start >= last:
+        return False
+    before = sum_counts(rows, start - first)
+    left, right = target + first + before, target + start + n_left - before
+    for j in range(start, end_of_chunk(start, last)):
+        goes = int64(rows.flag[j])
+        place = left if goes else right
+        rows.row[place] = rows.row[source + j]
+        rows.word[place] = rows.word[source + j]
+        left += goes
+        right += 1 - goes
+    return True
+
+
+@part
+def flag_together(table, rows, nodes, team, node):
+    """First step, by all threads."""
+    chunk = atomic_add(team.words, WORD_FLAGS, 1)
+    while flag_chunk(table, rows, nodes, node, team.goes_left, chunk):
+        chunk = atomic_add(team.words, WORD_FLAGS, 1)
+
+
+@part
+def move_together(table, rows, nodes, team, node, n_left):
+    """Second step, by all threads."""
+    chunk = atomic_add(team.words, WORD_MOVES, 1)
+    while move_chunk(table, rows, nodes, node, n_left, chunk):
+        chunk = atomic_add(team.words, WORD_MOVES, 1)

@@ -1,0 +1,205 @@
+"""Between two trees: find the leaf of every row, move its score, take the next slopes.
+
+Scores move and slopes are taken chunk by chunk of rows, while they are in the cache.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numba import float64, int64, types, uint64
+
+from hornbeam.kernels.boosting.state import (
+    CHUNK,
+    MEMBER_WORDS,
+    MISSING,
+    N_DRAWN,
+    N_ROWS,
+    NODES_AT,
+    ROWS_AT,
+    STRIDE,
+    TABLE_AT,
+    TEAM_AT,
+    WORD_COUNTS,
+    WORD_FLAGS,
+    WORD_MOVES,
+    WORD_NODES,
+    WORD_SEARCH,
+    load_nodes,
+    load_rows,
+    load_table,
+    load_team,
+)
+from hornbeam.runtime.atomics import (
+    STOP,
+    atomic_add,
+    atomic_load,
+    barrier,
+    call_address,
+)
+from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.pointers import F4, F8, I4, I8, make_loader
+
+
+class Scores(NamedTuple):
+    """What a round reads and writes per row, and room of this thread."""
+
+    target: F8
+    weight: F8
+    score: F8  # score[k * n_rows + row]
+    slope: F4  # gradient and hessian: slope[2 * (k * n_rows + row)], and the next
+    leaf: I4  # leaf of each row, -1 while it is not known
+    settings: F8  # of the loss
+    groups: I8  # rows of each query: groups[q] .. groups[q + 1]
+    sizes: I8  # see kernels/slopes.py
+    scratch: F8
+    peak: F8  # largest gradient, largest hessian, bad ones, smallest hessian
+    sums: F8  # of the loss, per chunk
+
+
+load_scores = make_loader(Scores)
+
+
+@part
+def walk(table, nodes, row):
+    """The leaf of a row of codes."""
+    node = int64(0)
+    at = row * table.whole[STRIDE]
+    while nodes.child[node] != 0:
+        feature = int64(nodes.feature[node])
+        code = int64(table.by_row[at + feature])
+        if code == MISSING:
+            left = int64(nodes.missing_left[node])
+        elif table.is_category[feature]:
+            word = nodes.member[node * MEMBER_WORDS + (code >> 6)]
+            left = int64((word >> uint64(code & 63)) & uint64(1))
+        else:
+            left = int64(code <= int64(nodes.cut[node]))
+        node = int64(nodes.child[node]) + 1 - left
+    return node
+
+
+@part
+def note_leaves(table, rows, nodes, team, leaf):
+    """Write the leaf of every drawn row, chunk by chunk of all leaves."""
+    n_rows = table.whole[N_ROWS]
+    mine = atomic_add(team.words, WORD_FLAGS, 1)
+    chunk = int64(0)
+    for node in range(team.words[WORD_NODES]):
+        if nodes.child[node] != 0:
+            continue
+        offset = int64(nodes.buffer[node]) * n_rows
+        for start in range(nodes.first[node], nodes.last[node], CHUNK):
+            if chunk == mine:
+                for j in range(start, min(start + CHUNK, nodes.last[node])):
+                    leaf[rows.row[offset + j]] = node
+                mine = atomic_add(team.words, WORD_FLAGS, 1)
+            chunk += 1
+
+
+@part
+def fill_slopes(scores, fill, first, last):
+    """Take the slopes of some rows or queries."""
+    call_address(
+        fill,
+        (
+            scores.target, scores.weight, scores.score, scores.slope, scores.settings,
+            scores.groups, scores.sizes, scores.scratch, scores.peak, first, last,
+        ),
+    )  # fmt: skip
+
+
+@part
+def fill_all(scores, words, fill, n_units, step):
+    """Take all slopes, chunk by chunk of ``step`` rows or queries."""
+    while True:
+        start = step * atomic_add(words, WORD_COUNTS, 1)
+        if start >= n_units or atomic_load(words, STOP) != 0:
+            return
+        fill_slopes(scores, fill, start, min(start + step, n_units))
+
+
+@kernel
+def advance(slots, scores_slots, values, which, fill, n_units, step, rank, size):
+    """Add the leaf values of a tree to score ``which`` of each row, then take the slopes.
+
+    ``fill`` is the address of the loss's kernel (0: no slopes yet), ``n_units`` how many
+    rows or queries it takes, ``step`` how many at a time.
+    """
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    scores = load_scores(scores_slots, 0)
+    words, n_rows = team.words, table.whole[N_ROWS]
+    if table.whole[N_DRAWN] < n_rows:
+        while True:
+            start = CHUNK * atomic_add(words, WORD_SEARCH, 1)
+            if start >= n_rows:
+                break
+            for row in range(start, min(start + CHUNK, n_rows)):
+                scores.leaf[row] = -1
+        barrier(words, size)
+    note_leaves(table, rows, nodes, team, scores.leaf)
+    barrier(words, size)
+    by_rows = n_units == n_rows
+    while True:
+        start = CHUNK * atomic_add(words, WORD_MOVES, 1)
+        if start >= n_rows or atomic_load(words, STOP) != 0:
+            break
+        stop = min(start + CHUNK, n_rows)
+        for row in range(start, stop):
+            leaf = int64(scores.leaf[row])
+            if leaf < 0:
+                leaf = walk(table, nodes, row)
+                scores.leaf[row] = leaf
+            scores.score[which * n_rows + row] += values[leaf]
+        if fill != 0 and by_rows:
+            fill_slopes(scores, fill, start, stop)
+    if fill != 0 and not by_rows:
+        barrier(words, size)
+        fill_all(scores, words, fill, n_units, step)
+
+
+@kernel
+def follow(slots, scores_slots, values, which):
+    """Add the leaf values of a tree to score ``which`` of rows that no tree is grown on."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    words = load_team(slots, TEAM_AT).words
+    scores = load_scores(scores_slots, 0)
+    n_rows = table.whole[N_ROWS]
+    while True:
+        start = CHUNK * atomic_add(words, WORD_MOVES, 1)
+        if start >= n_rows or atomic_load(words, STOP) != 0:
+            return
+        for row in range(start, min(start + CHUNK, n_rows)):
+            scores.score[which * n_rows + row] += values[walk(table, nodes, row)]
+
+
+@kernel
+def take_slopes(scores_slots, words, fill, n_units, step):
+    """Take the slopes of the loss at the scores as they are."""
+    fill_all(load_scores(scores_slots, 0), words, fill, n_units, step)
+
+
+@kernel
+def take_losses(scores_slots, words, measure, n_units, step):
+    """Sum up the loss chunk by chunk of rows or queries, which no thread count changes."""
+    scores = load_scores(scores_slots, 0)
+    while True:
+        chunk = atomic_add(words, WORD_SEARCH, 1)
+        start = step * chunk
+        if start >= n_units or atomic_load(words, STOP) != 0:
+            return
+        scores.sums[chunk] = call_address(
+            measure,
+            (
+                scores.target, scores.weight, scores.score, scores.settings, scores.groups,
+                scores.sizes, scores.scratch, start, min(start + step, n_units),
+            ),
+        )  # fmt: skip
+
+
+_WORDS = types.Array(int64, 1, "C")
+_VALUES = types.Array(float64, 1, "C")
+ADVANCE_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, *([int64] * 6))
+FOLLOW_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, int64)
+SLOPES_SIGNATURE = types.void(_WORDS, _WORDS, int64, int64, int64)

@@ -1,0 +1,246 @@
+"""Search the histogram of a node for its best split.
+
+The objective of a leaf with gradient sum G and hessian sum H is
+
+    G w + (H + lambda) w^2 / 2 + alpha |w|
+
+which is smallest at the leaf weight w = -T(G) / (H + lambda), where T moves G towards
+zero by alpha. A split is worth by how much it lowers the objective (sources 001, section
+6.3; 002; 004):
+
+    gain = (T(G_L)^2 / (H_L + lambda) + T(G_R)^2 / (H_R + lambda) - T(G)^2 / (H + lambda)) / 2
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numba import float64, int64, uint64
+
+from hornbeam.kernels.boosting.state import (
+    ALPHA,
+    BEST_CUT,
+    BEST_FEATURE,
+    BEST_GAIN,
+    BEST_GRADIENT,
+    BEST_HESSIAN,
+    BEST_LEFT_VALUE,
+    BEST_MISSING_LEFT,
+    BEST_RIGHT_VALUE,
+    CATEGORY_LAMBDA,
+    CATEGORY_RULE,
+    CATEGORY_SMOOTH,
+    GRADIENT_UNIT,
+    HESSIAN_UNIT,
+    LAMBDA,
+    MAX_STEP,
+    MEMBER_WORDS,
+    N_BEST,
+    N_BEST_WHOLE,
+    N_CELLS,
+    PLAIN,
+    UNKNOWN,
+)
+from hornbeam.kernels.state import ONE_AGAINST_REST
+from hornbeam.runtime.kernel import part
+
+# Up to this many categories in a node need no smoothing and no extra penalty.
+FEW_CATEGORIES = 4
+
+
+@part
+def leaf_weight(real, gradient, hessian, penalty, lower, upper):
+    """W = -T(G) / (H + lambda), within the step limit and the node's bounds."""
+    if gradient > real[ALPHA]:
+        weight = -(gradient - real[ALPHA]) / (hessian + penalty)
+    elif gradient < -real[ALPHA]:
+        weight = -(gradient + real[ALPHA]) / (hessian + penalty)
+    else:
+        weight = 0.0
+    if real[MAX_STEP] > 0.0:
+        weight = min(max(weight, -real[MAX_STEP]), real[MAX_STEP])
+    return min(max(weight, lower), upper)
+
+
+@part
+def leaf_objective(real, gradient, hessian, penalty, weight):
+    """Twice by how much this weight lowers the objective of a leaf."""
+    return -(
+        2.0 * gradient * weight
+        + (hessian + penalty) * weight * weight
+        + 2.0 * real[ALPHA] * abs(weight)
+    )
+
+
+@part
+def try_cut(table, best, best_whole, at, at_whole, direction, penalty, node, left):
+    """Score one way to part the node; returns True if it is the best so far.
+
+    ``left`` are gradient and hessian (integers) of the left side.
+    """
+    real = table.real
+    left_gradient, left_hessian = left
+    gl = float64(left_gradient) * real[GRADIENT_UNIT]
+    hl = float64(left_hessian) * real[HESSIAN_UNIT]
+    gr = float64(node.gradient - left_gradient) * real[GRADIENT_UNIT]
+    hr = float64(node.hessian - left_hessian) * real[HESSIAN_UNIT]
+    if table.whole[PLAIN]:
+        after = gl * gl / (hl + penalty) + gr * gr / (hr + penalty)
+        if not 0.5 * (after - node.objective) > best[at + BEST_GAIN]:
+            return False
+        wl, wr = -gl / (hl + penalty), -gr / (hr + penalty)
+    else:
+        wl = leaf_weight(real, gl, hl, penalty, node.lower, node.upper)
+        wr = leaf_weight(real, gr, hr, penalty, node.lower, node.upper)
+        if (wl - wr) * direction > 0.0:
+            return False
+        after = leaf_objective(real, gl, hl, penalty, wl)
+        after += leaf_objective(real, gr, hr, penalty, wr)
+        if not 0.5 * (after - node.objective) > best[at + BEST_GAIN]:
+            return False
+    best[at + BEST_GAIN] = 0.5 * (after - node.objective)
+    best[at + BEST_LEFT_VALUE] = wl
+    best[at + BEST_RIGHT_VALUE] = wr
+    best_whole[at_whole + BEST_GRADIENT] = left_gradient
+    best_whole[at_whole + BEST_HESSIAN] = left_hessian
+    return True
+
+
+class SearchedNode(NamedTuple):
+    """What a search needs to know of a node.
+
+    Histograms do not hold the number of rows. A side with the hessian h seems to have
+    ``h * rows_per_hessian`` rows, which is exact where all hessians are equal. Where they
+    are not, a split that leaves too few rows is found out when the rows are parted; the
+    node is then searched again with a larger ``least_rows``.
+    """
+
+    gradient: int
+    hessian: int
+    rows_per_hessian: float
+    least_rows: float
+    least_hessian: int
+    lower: float
+    upper: float
+    objective: float  # twice by how much the node's own weight lowers it
+
+
+@part
+def has_enough(node, left_hessian):
+    """Whether a left side is large enough: -1 no, 1 yes, 0 yes but the right one is not."""
+    right_hessian = node.hessian - left_hessian
+    if left_hessian < node.least_hessian:
+        return -1
+    if float64(left_hessian) * node.rows_per_hessian < node.least_rows:
+        return -1
+    if right_hessian < node.least_hessian:
+        return 0
+    if float64(right_hessian) * node.rows_per_hessian < node.least_rows:
+        return 0
+    return 1
+
+
+@part
+def search_number(table, cells, start, feature, node, best, best_whole, which):
+    """Try every cut of a number, with its missing values on the right, then on the left."""
+    n_codes, direction = table.n_codes[feature], table.monotone[feature]
+    hessians = start + table.whole[N_CELLS]
+    at, at_whole = which * N_BEST, which * N_BEST_WHOLE
+    missing_gradient, missing_hessian = cells[start + n_codes], cells[hessians + n_codes]
+    some_missing = missing_hessian != 0
+    for missing_left in range(2 if some_missing else 1):
+        left_gradient = missing_gradient if missing_left else int64(0)
+        left_hessian = missing_hessian if missing_left else int64(0)
+        # with missing values on the right, all known ones may go left
+        n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
+        for code in range(n_cuts):
+            here = cells[hessians + code]
+            if here == 0:
+                continue
+            left_gradient += cells[start + code]
+            left_hessian += here
+            enough = has_enough(node, left_hessian)
+            if enough < 0:
+                continue
+            if enough == 0:
+                break
+            left = (left_gradient, left_hessian)
+            if try_cut(
+                table, best, best_whole, at, at_whole, direction, table.real[LAMBDA], node, left
+            ):
+                best_whole[at_whole + BEST_MISSING_LEFT] = missing_left if some_missing else UNKNOWN
+                best_whole[at_whole + BEST_FEATURE] = feature
+                best_whole[at_whole + BEST_CUT] = code
+
+
+@part
+def sort_categories(table, cells, start, n_codes, smooth, keys, codes, at):
+    """List the categories that are there (missing is one) by gradient over hessian."""
+    real = table.real
+    hessians = start + table.whole[N_CELLS]
+    n_present = int64(0)
+    for code in range(n_codes + 1):
+        if cells[hessians + code] == 0:
+            continue
+        gradient = float64(cells[start + code]) * real[GRADIENT_UNIT]
+        hessian = float64(cells[hessians + code]) * real[HESSIAN_UNIT]
+        key = gradient / (hessian + smooth)
+        place = at + n_present
+        while place > at and keys[place - 1] > key:
+            keys[place] = keys[place - 1]
+            codes[place] = codes[place - 1]
+            place -= 1
+        keys[place] = key
+        codes[place] = code
+        n_present += 1
+
+
+@part
+def search_category(
+    table, cells, start, feature, node, best, best_whole, member, which, keys, codes, at_sort
+):
+    """Part the categories: sorted by their gradients, or one against the rest.
+
+    Cells with few rows make wild gradients, hence the smoothing and the extra penalty.
+    """
+    whole, real = table.whole, table.real
+    n_codes = table.n_codes[feature]
+    hessians = start + whole[N_CELLS]
+    n_present = int64(0)
+    for code in range(n_codes + 1):
+        n_present += cells[hessians + code] != 0
+    one_by_one = whole[CATEGORY_RULE] == ONE_AGAINST_REST
+    gentle = n_present <= FEW_CATEGORIES or one_by_one
+    smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
+    penalty = real[LAMBDA] + (0.0 if gentle else real[CATEGORY_LAMBDA])
+    sort_categories(table, cells, start, n_codes, smooth, keys, codes, at_sort)
+    at, at_whole, words = which * N_BEST, which * N_BEST_WHOLE, which * MEMBER_WORDS
+    left_gradient, left_hessian = int64(0), int64(0)
+    found = int64(-1)
+    for place in range(n_present if one_by_one else n_present - 1):
+        code = int64(codes[at_sort + place])
+        if one_by_one:
+            left_gradient, left_hessian = int64(0), int64(0)
+        left_gradient += cells[start + code]
+        left_hessian += cells[hessians + code]
+        if has_enough(node, left_hessian) < 1:
+            continue
+        left = (left_gradient, left_hessian)
+        if try_cut(table, best, best_whole, at, at_whole, 0, penalty, node, left):
+            found = place
+    if found < 0:
+        return
+    best_whole[at_whole + BEST_FEATURE] = feature
+    best_whole[at_whole + BEST_CUT] = 0
+    for word in range(MEMBER_WORDS):
+        member[words + word] = uint64(0)
+    larger_left = 2 * best_whole[at_whole + BEST_HESSIAN] >= node.hessian
+    for code in range(n_codes):  # what is not in the node goes with most of its weight
+        if larger_left and cells[hessians + code] == 0:
+            member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
+    for place in range(found if one_by_one else 0, found + 1):
+        code = int64(codes[at_sort + place])
+        member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
+    missing = (member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
+    some_missing = cells[hessians + n_codes] != 0
+    best_whole[at_whole + BEST_MISSING_LEFT] = int64(missing) if some_missing else UNKNOWN

@@ -1,0 +1,187 @@
+"""What growing a boosted tree works on, as NamedTuples of arrays (pointers inside kernels).
+
+Gradient and hessian of a row are integers, packed into one word (`pack_slopes`)::
+
+    word = (gradient << lane) + hessian
+
+so that one addition per row and feature counts both, in a tile of one word per code. A
+tile is emptied into a histogram of 64-bit sums before its lanes can overflow, after at
+most FLUSH_ROWS rows. Integers make every sum exact: no result depends on who added what
+first, and the histogram of a node is its parent's minus its sibling's, to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8, make_loader, slot_count
+
+
+class Table(NamedTuple):
+    """The training rows as codes, and the rules (read only)."""
+
+    by_row: U1  # codes[row * STRIDE + feature]; a missing value is 255
+    by_feature: U1  # codes[feature * N_ROWS + row]
+    n_codes: I8  # per feature, missing not counted
+    cell_start: I8  # first cell of each feature; it has n_codes + 1, the last for missing
+    is_category: U1
+    monotone: I8  # per feature: +1, 0, -1
+    groups: U1  # interaction constraints: groups[group * N_FEATURES + feature]
+    whole: I8  # settings, numbered below
+    real: F8
+
+
+# Table.whole
+N_ROWS = 0
+N_FEATURES = 1
+STRIDE = 2
+N_CELLS = 3
+MAX_DEPTH = 4
+MAX_LEAVES = 5
+MIN_LEAF = 6
+GROWTH = 7
+CATEGORY_RULE = 8
+CONSTRAINED = 9  # there are monotone constraints: nodes have bounds
+LANE = 10  # bits of the hessian in a packed word
+N_GROUPS = 11  # 0: no interaction constraints
+N_SLOTS = 12  # histograms that are kept for subtraction
+N_ACTIVE = 13  # features drawn for this tree
+FEATURES_BY_LEVEL = 14  # how many of them each level may ask
+FEATURES_BY_NODE = 15  # ... and each node
+SEED = 16  # of this tree
+N_DRAWN = 17  # rows drawn for this tree
+DRAW_BELOW = 20  # rows with a smaller hash are drawn; negative: all rows
+PLAIN = 18  # gains need no bounds and no step limit
+ANY_CATEGORY = 19
+SKIP_ZERO = 21  # rows without a hessian have no weight: they are left out
+N_WHOLE = 24
+
+# Table.real
+LAMBDA = 0
+ALPHA = 1
+MIN_HESSIAN = 2
+MIN_GAIN = 3
+MAX_STEP = 4
+CATEGORY_LAMBDA = 5
+CATEGORY_SMOOTH = 6
+GRADIENT_UNIT = 7  # what one unit of a gradient is worth
+HESSIAN_UNIT = 8
+GRADIENT_SCALE = 9  # one over GRADIENT_UNIT
+HESSIAN_SCALE = 10
+N_REAL = 12
+
+
+class Rows(NamedTuple):
+    """The drawn rows in node order, twice: a split moves its rows to the other buffer."""
+
+    slope: F4  # gradient and hessian of each row of the table, as numbers
+    row: I4  # row[buffer * N_ROWS + place]
+    word: I8  # packed gradient and hessian of that row
+    flag: U1  # which side a row goes to, between the two steps of a partition
+    counts: I8  # rows that go left, per chunk
+
+
+class Nodes(NamedTuple):
+    """Nodes while the tree grows, numbered as they are made; siblings are neighbours."""
+
+    first: I8  # the node's rows are first .. last of its buffer
+    last: I8
+    buffer: I4
+    depth: I4
+    child: I4  # first of two children, 0 for a leaf
+    slot: I4  # where its histogram is kept, -1: nowhere
+    feature: I4  # of the best split found, -1: none
+    cut: I4  # codes up to this one go left (numbers)
+    missing_left: U1
+    member: U8  # 4 words per node: the codes that go left (categories)
+    gradient: I8
+    hessian: I8
+    left_gradient: I8  # of the best split
+    left_hessian: I8
+    least_rows: F8  # rows a child must seem to have, see `search`
+    gain: F8
+    value: F8
+    lower: F8  # bounds of the value
+    upper: F8
+    left_value: F8
+    right_value: F8
+    groups: U1  # N_GROUPS per node: interaction groups that hold all features asked so far
+
+
+class Team(NamedTuple):
+    """What the threads share while they work on a node, and room of each thread."""
+
+    words: I8  # layout of runtime/atomics.py, then the words below
+    cells: I8  # histograms, slot by slot: the gradients of all cells, then the hessians
+    sums: I8  # a histogram per thread, where threads share out rows
+    tiles: I8  # TILE_STRIDE packed sums per thread and feature
+    active: I4  # features drawn for this tree, ascending
+    may_ask: U1  # features that the one and the other new node may ask
+    goes_left: U1  # 256 entries: the side of each code at the split being made
+    frontier: I4
+    free_slots: I4
+    best: F8  # the best split of each new node that each thread has found, N_BEST numbers
+    best_whole: I8  # ... and N_BEST_WHOLE whole numbers
+    member: U8  # ... and the codes that go left, 4 words
+    sort_key: F8  # per thread: 256 categories in order
+    sort_code: I4
+    draw: U8  # keys of features while some are drawn
+
+
+# Team.words beyond runtime/atomics.py
+WORD_FLAGS = 64  # next chunk of rows to be flagged
+WORD_MOVES = 72  # next chunk of rows to be moved
+WORD_COUNTS = 80  # next chunk of rows to be counted
+WORD_SEARCH = 88  # next block of features to be searched
+WORD_GRADIENT = 96  # sums of the root
+WORD_HESSIAN = 97
+WORD_NODE = 104  # node being split
+WORD_MODE = 105
+WORD_BUILD = 106  # node whose histogram is counted, -1: none
+WORD_OTHER = 107  # node whose histogram is what remains, or is there already; -1: none
+WORD_SECOND = 108  # a second node to be counted; -1: none
+WORD_BY_FEATURE = 109  # threads share out features, not rows
+WORD_BUILD_SLOT = 110
+WORD_OTHER_SLOT = 111
+WORD_NODES = 112
+WORD_LEAVES = 113
+WORD_TAIL = 114  # of the frontier
+WORD_FREE = 115  # free slots
+N_WORDS = 128
+
+# WORD_MODE
+FINISHED, FLAGGING, SEARCHING = 0, 1, 2
+
+# Team.best
+BEST_GAIN = 0
+BEST_LEFT_VALUE = 1
+BEST_RIGHT_VALUE = 2
+N_BEST = 8
+# Team.best_whole
+BEST_FEATURE = 0
+BEST_CUT = 1
+BEST_MISSING_LEFT = 2  # 1, 0, or UNKNOWN: there is no missing value in the node
+UNKNOWN = 2
+BEST_GRADIENT = 3  # of the left side
+BEST_HESSIAN = 4
+N_BEST_WHOLE = 8
+
+MISSING = 255  # code of a missing value in Table.by_feature
+MEMBER_WORDS = 4  # 256 codes
+AHEAD = 16  # rows whose codes are fetched ahead of their turn
+CHUNK = 4096  # rows that a thread takes at a time
+FLUSH_ROWS = 4 * CHUNK  # rows that a tile can hold; lanes are made for as many
+FLUSH_BITS = 14
+# Words per feature in a tile: not a power of two, or equal codes of many features would
+# compete for the same places of the cache.
+TILE_STRIDE = 257
+
+GROUPS = (Table, Rows, Nodes, Team)
+TABLE_AT = 0
+ROWS_AT = slot_count([Table])
+NODES_AT = slot_count([Table, Rows])
+TEAM_AT = slot_count([Table, Rows, Nodes])
+load_table = make_loader(Table)
+load_rows = make_loader(Rows)
+load_nodes = make_loader(Nodes)
+load_team = make_loader(Team)
