@@ -56,7 +56,7 @@ def change(slots, first):
         few.weight[i] += 0.5
         few.count[i] -= 1
     every.small[0], every.signed[0], every.rank[0] = 255, -(2**31), 2**32 - 1
-    every.whole[0], every.real[0] = -(2**62), -1.5
+    every.whole[0], every.single[0], every.real[0] = -(2**62), 0.25, -1.5
     every.bits[0] = every.bits[1] >> 1
 
 
@@ -79,9 +79,9 @@ def test_kernels_write_where_the_arrays_are() -> None:
     change(slots, slot_count([Few]))
     assert one.weight.tolist() == [0.5, 1.5, 2.5] and one.count.tolist() == [-1, 0, 1]
     assert [array[0] for array in other] == [
-        255, -(2**31), 2**32 - 1, -(2**62), 2**63 - 1, -1.5
+        255, -(2**31), 2**32 - 1, -(2**62), 2**63 - 1, 0.25, -1.5
     ]  # fmt: skip
-    assert [array[1] for array in other] == [0, 0, 0, 0, 2**64 - 1, 0.0]
+    assert [array[1] for array in other] == [0, 0, 0, 0, 2**64 - 1, 0.0, 0.0]
 
 
 def test_pointers_as_arrays() -> None:

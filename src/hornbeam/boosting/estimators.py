@@ -43,7 +43,6 @@ from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.storage import Tree
 
-
 _MAX_EXPONENT = 60  # of the largest weight: slopes are float32
 
 

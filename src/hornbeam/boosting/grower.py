@@ -17,10 +17,14 @@ from hornbeam.dtypes import ROW, STAT, Array
 from hornbeam.kernels import state as tree_state
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
+from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import GROW_SIGNATURE, grow_boosted
+from hornbeam.kernels.boosting.histogram import count_features, count_shared
+from hornbeam.kernels.boosting.nodes import next_split, settle_split
+from hornbeam.kernels.boosting.search import search_category, search_number
 from hornbeam.kernels.slopes import NEW_PEAK
 from hornbeam.losses import Loss
-from hornbeam.runtime.kernel import compiled
+from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import run_team, thread_count
 
@@ -346,6 +350,16 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots
+    whole[s.COUNT_SHARED] = address_of(count_shared, s.STEP_SIGNATURE)
+    whole[s.COUNT_FEATURES] = address_of(count_features, s.STEP_SIGNATURE)
+    whole[s.SEARCH_NUMBER] = address_of(search_number, s.STEP_SIGNATURE)
+    whole[s.SETTLE] = address_of(settle_split, s.STEP_SIGNATURE)
+    whole[s.NEXT_SPLIT] = address_of(next_split, s.STEP_SIGNATURE)
+    if codes.is_category.any():
+        whole[s.SEARCH_CATEGORY] = address_of(search_category, s.STEP_SIGNATURE)
+    if min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None:
+        whole[s.DRAWS_FEATURES] = 1
+        whole[s.CHOOSE_FEATURES] = address_of(choose_features, s.STEP_SIGNATURE)
     whole[s.PLAIN] = rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
     real = np.zeros(s.N_REAL, STAT)
     real[s.LAMBDA] = rules.reg_lambda

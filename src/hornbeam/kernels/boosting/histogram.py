@@ -18,12 +18,20 @@ from hornbeam.kernels.boosting.state import (
     N_CELLS,
     N_FEATURES,
     N_ROWS,
+    NODES_AT,
+    ROWS_AT,
     STRIDE,
+    TABLE_AT,
+    TEAM_AT,
     TILE_STRIDE,
     WORD_COUNTS,
+    load_nodes,
+    load_rows,
+    load_table,
+    load_team,
 )
 from hornbeam.runtime.atomics import atomic_add, prefetch
-from hornbeam.runtime.kernel import part
+from hornbeam.runtime.kernel import kernel, part
 
 # Features counted in one pass over some rows: their tile stays in the cache.
 BLOCK_FEATURES = 64
@@ -97,9 +105,11 @@ def count_block(table, rows, tiles, tile, sums, base, buffer, first, last, activ
         start = stop
 
 
-@part
-def count_features(table, rows, nodes, team, node, slot, place, place_end, rank):
+@kernel
+def count_features(slots, node, slot, place, place_end, rank):
     """Make a node's histogram for some features, into its slot."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     tile = rank * table.whole[N_FEATURES] * TILE_STRIDE
     base = 2 * slot * table.whole[N_CELLS]
     first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
@@ -110,11 +120,14 @@ def count_features(table, rows, nodes, team, node, slot, place, place_end, rank)
             place, end,
         )  # fmt: skip
         place = end
+    return 0.0
 
 
-@part
-def count_shared(table, rows, nodes, team, node, rank):
+@kernel
+def count_shared(slots, node, unused, unused_too, none, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     whole, active = table.whole, team.active
     n_active = whole[N_ACTIVE]
     tile = rank * whole[N_FEATURES] * TILE_STRIDE
@@ -128,7 +141,7 @@ def count_shared(table, rows, nodes, team, node, rank):
             empty_tile(table, team.tiles, tile, team.sums, base, active, 0, n_active, fresh)
             fresh, held = False, int64(0)
         if start >= last:
-            return
+            return 0.0
         stop = min(start + CHUNK, last)
         held += stop - start
         place = int64(0)

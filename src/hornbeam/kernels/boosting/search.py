@@ -13,6 +13,7 @@ zero by alpha. A split is worth by how much it lowers the objective (sources 001
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from numba import float64, int64, uint64
@@ -35,14 +36,21 @@ from hornbeam.kernels.boosting.state import (
     LAMBDA,
     MAX_STEP,
     MEMBER_WORDS,
+    MIN_HESSIAN,
     N_BEST,
     N_BEST_WHOLE,
     N_CELLS,
+    NODES_AT,
     PLAIN,
+    TABLE_AT,
+    TEAM_AT,
     UNKNOWN,
+    load_nodes,
+    load_table,
+    load_team,
 )
 from hornbeam.kernels.state import ONE_AGAINST_REST
-from hornbeam.runtime.kernel import part
+from hornbeam.runtime.kernel import kernel, part
 
 # Up to this many categories in a node need no smoothing and no extra penalty.
 FEW_CATEGORIES = 4
@@ -126,6 +134,34 @@ class SearchedNode(NamedTuple):
 
 
 @part
+def node_objective(table, nodes, node):
+    """Twice by how much the best weight lowers the objective of a node as a leaf."""
+    real = table.real
+    g = float(nodes.gradient[node]) * real[GRADIENT_UNIT]
+    h = float(nodes.hessian[node]) * real[HESSIAN_UNIT]
+    weight = leaf_weight(real, g, h, real[LAMBDA], nodes.lower[node], nodes.upper[node])
+    return leaf_objective(real, g, h, real[LAMBDA], weight)
+
+
+@part
+def describe(table, nodes, node):
+    """What a search needs to know of a node."""
+    real = table.real
+    hessian = nodes.hessian[node]
+    rows = float(nodes.last[node] - nodes.first[node])
+    return SearchedNode(
+        nodes.gradient[node],
+        hessian,
+        rows / max(1.0, float(hessian)),
+        nodes.least_rows[node],
+        max(int64(1), int64(math.ceil(real[MIN_HESSIAN] / real[HESSIAN_UNIT]))),
+        nodes.lower[node],
+        nodes.upper[node],
+        node_objective(table, nodes, node),
+    )
+
+
+@part
 def has_enough(node, left_hessian):
     """Whether a left side is large enough: -1 no, 1 yes, 0 yes but the right one is not."""
     right_hessian = node.hessian - left_hessian
@@ -140,9 +176,14 @@ def has_enough(node, left_hessian):
     return 1
 
 
-@part
-def search_number(table, cells, start, feature, node, best, best_whole, which):
+@kernel
+def search_number(slots, number, which, slot, feature, rank):
     """Try every cut of a number, with its missing values on the right, then on the left."""
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
+    node = describe(table, load_nodes(slots, NODES_AT), number)
+    cells, best, best_whole = team.cells, team.best, team.best_whole
+    start = 2 * slot * table.whole[N_CELLS] + table.cell_start[feature]
+    which += 2 * rank
     n_codes, direction = table.n_codes[feature], table.monotone[feature]
     hessians = start + table.whole[N_CELLS]
     at, at_whole = which * N_BEST, which * N_BEST_WHOLE
@@ -171,6 +212,7 @@ def search_number(table, cells, start, feature, node, best, best_whole, which):
                 best_whole[at_whole + BEST_MISSING_LEFT] = missing_left if some_missing else UNKNOWN
                 best_whole[at_whole + BEST_FEATURE] = feature
                 best_whole[at_whole + BEST_CUT] = code
+    return 0.0
 
 
 @part
@@ -195,15 +237,19 @@ def sort_categories(table, cells, start, n_codes, smooth, keys, codes, at):
         n_present += 1
 
 
-@part
-def search_category(
-    table, cells, start, feature, node, best, best_whole, member, which, keys, codes, at_sort
-):
+@kernel
+def search_category(slots, number, which, slot, feature, rank):
     """Part the categories: sorted by their gradients, or one against the rest.
 
     Cells with few rows make wild gradients, hence the smoothing and the extra penalty.
     """
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
+    node = describe(table, load_nodes(slots, NODES_AT), number)
+    cells, best, best_whole, member = team.cells, team.best, team.best_whole, team.member
+    keys, codes, at_sort = team.sort_key, team.sort_code, 256 * rank
     whole, real = table.whole, table.real
+    start = 2 * slot * whole[N_CELLS] + table.cell_start[feature]
+    which += 2 * rank
     n_codes = table.n_codes[feature]
     hessians = start + whole[N_CELLS]
     n_present = int64(0)
@@ -229,7 +275,7 @@ def search_category(
         if try_cut(table, best, best_whole, at, at_whole, 0, penalty, node, left):
             found = place
     if found < 0:
-        return
+        return 0.0
     best_whole[at_whole + BEST_FEATURE] = feature
     best_whole[at_whole + BEST_CUT] = 0
     for word in range(MEMBER_WORDS):
@@ -244,3 +290,4 @@ def search_category(
     missing = (member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
     some_missing = cells[hessians + n_codes] != 0
     best_whole[at_whole + BEST_MISSING_LEFT] = int64(missing) if some_missing else UNKNOWN
+    return 0.0

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from numba import float64, int64, types
+
 from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8, make_loader, slot_count
 
 
@@ -52,9 +54,17 @@ SEED = 16  # of this tree
 N_DRAWN = 17  # rows drawn for this tree
 DRAW_BELOW = 20  # rows with a smaller hash are drawn; negative: all rows
 PLAIN = 18  # gains need no bounds and no step limit
-ANY_CATEGORY = 19
+DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
 SKIP_ZERO = 21  # rows without a hessian have no weight: they are left out
-N_WHOLE = 24
+# Addresses of the kernels that the growth loop calls (see ADR 009)
+COUNT_SHARED = 22
+COUNT_FEATURES = 23
+SEARCH_NUMBER = 24
+SEARCH_CATEGORY = 25
+CHOOSE_FEATURES = 26
+SETTLE = 27
+NEXT_SPLIT = 28
+N_WHOLE = 32
 
 # Table.real
 LAMBDA = 0
@@ -185,3 +195,6 @@ load_table = make_loader(Table)
 load_rows = make_loader(Rows)
 load_nodes = make_loader(Nodes)
 load_team = make_loader(Team)
+
+# Kernels that the growth loop calls by address: slots, then five whole numbers.
+STEP_SIGNATURE = float64(types.Array(int64, 1, "C"), *([int64] * 5))

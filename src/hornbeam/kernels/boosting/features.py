@@ -1,0 +1,83 @@
+"""Which features a node may ask: draws for its level and itself, and interaction groups."""
+
+from __future__ import annotations
+
+from numba import int64, uint64
+
+from hornbeam.kernels.boosting.state import (
+    FEATURES_BY_LEVEL,
+    FEATURES_BY_NODE,
+    N_ACTIVE,
+    N_FEATURES,
+    N_GROUPS,
+    NODES_AT,
+    SEED,
+    TABLE_AT,
+    TEAM_AT,
+    load_nodes,
+    load_table,
+    load_team,
+)
+from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.random import derive, derive_for_feature
+
+
+@part
+def keep_smallest(team, may_ask, at, n_active, key, kept):
+    """Of the features that may be asked, keep those with the smallest hashes."""
+    allowed = int64(0)
+    for k in range(n_active):
+        feature = int64(team.active[k])
+        if may_ask[at + feature]:
+            allowed += 1
+            team.draw[k] = derive_for_feature(key, feature) >> uint64(1)
+        else:
+            team.draw[k] = uint64(2**63)
+    if allowed <= kept:
+        return allowed
+    low, high = uint64(0), uint64(2**63 - 1)  # the smallest limit that lets enough through
+    while low < high:
+        middle = low + ((high - low) >> uint64(1))
+        below = int64(0)
+        for k in range(n_active):
+            below += team.draw[k] <= middle
+        if below >= kept:
+            high = middle
+        else:
+            low = middle + uint64(1)
+    for k in range(n_active):
+        if team.draw[k] > high:
+            may_ask[at + int64(team.active[k])] = 0
+    return kept
+
+
+@kernel
+def choose_features(slots, node, which, unused, unused_too, rank):
+    """Mark the features a node may ask: drawn for its tree, level and node, and allowed."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
+    whole = table.whole
+    n_features, n_active, n_groups = whole[N_FEATURES], whole[N_ACTIVE], whole[N_GROUPS]
+    at = which * n_features
+    for k in range(n_active):
+        team.may_ask[at + int64(team.active[k])] = 1
+    if n_groups > 0:
+        for k in range(n_active):
+            feature = int64(team.active[k])
+            allowed = False
+            for group in range(n_groups):
+                if (
+                    nodes.groups[node * n_groups + group]
+                    and table.groups[group * n_features + feature]
+                ):
+                    allowed = True
+            if not allowed:
+                team.may_ask[at + feature] = 0
+    key = derive(whole[SEED], n_features)
+    if whole[FEATURES_BY_LEVEL] < n_active:
+        level_key = derive(key, nodes.depth[node])
+        keep_smallest(team, team.may_ask, at, n_active, level_key, whole[FEATURES_BY_LEVEL])
+    if whole[FEATURES_BY_NODE] < n_active:
+        node_key = derive(derive(key, -1), node)
+        keep_smallest(team, team.may_ask, at, n_active, node_key, whole[FEATURES_BY_NODE])
+    return 0.0

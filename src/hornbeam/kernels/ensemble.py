@@ -1,0 +1,367 @@
+"""Send rows down many trees.
+
+A small tree is not walked at all. Its leaves are numbered from left to right and each gets
+a bit; a row that goes right at a node cannot end in the leaves on the left of that node,
+so their bits are cleared. After all nodes the lowest bit that is left is the row's leaf
+(Lucchese et al. 2015, "QuickScorer"). No step depends on the one before it, so a node is
+asked of a vector of rows at once, with two instructions and no indirect access::
+
+    bits &= keep[node] if x[column[node]] > cut[node] else all
+
+A tree of more than 32 leaves has several chunks of 32 bits. A tree of very many leaves, or
+with a multiway split, is walked.
+
+Rows are handled in blocks that are copied, column by column, to where they stay in the
+cache while all trees look at them: ``block[column * width + lane]`` is a value of a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import int64, types, uint32, uint64
+from numba.extending import intrinsic
+
+from hornbeam.dtypes import MULTIWAY, SUBSET
+from hornbeam.kernels.traverse import FEATURE_MASK
+from hornbeam.runtime.atomics import trailing_zeros
+from hornbeam.runtime.kernel import BOUNDS_CHECK, kernel, part
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, make_loader
+
+CHUNK_BITS = 32
+ALL_BITS = 2**32 - 1
+GROUP = 16  # rows of a block are padded to a multiple of this
+_WIDE_GROUP = 64
+_WALKERS = 8  # rows that walk in step
+
+# How the leaf of a row is found, for each tree.
+BY_BITS, BY_STEPS, BY_SETS = 0, 1, 2
+
+
+class Packed(NamedTuple):
+    """Trees made ready for prediction (read only)."""
+
+    # one entry per tree
+    method: U1
+    first_chunk: I8  # and one more at the end
+    root: I8  # number of its first node
+    first_leaf: I8
+    first_value: I8
+    n_values: I8
+    score: I8  # which score its first value is added to
+    # one entry per leaf, left to right: its number in its own tree, and what it predicts
+    node_of_leaf: I4
+    value: F8
+    # which column of the table each column of a block is
+    used: I4
+    # questions of a chunk, three runs: missing goes left, missing goes right, category sets
+    span: I8  # where the runs of chunk c begin: span[3 * c]; the end of all at the end
+    keep: U4
+    column: I4
+    node: I4
+    # one entry per node; threshold and link are two views of 16 bytes (see kernels/traverse)
+    threshold: F8  # where categories are asked: how many are known
+    link: I4
+    missing: I4  # branch of a missing value
+    kind: U1
+    leaf_of_node: I4
+    set_start: I8
+    set_words: U8
+
+
+load_packed = make_loader(Packed)
+
+# What a call is about: places in ``task``.
+ROW_STEP, COLUMN_STEP, N_COLUMNS, N_USED, WIDTH, CHECKED, N_SCORES, N_TREES = range(8)
+FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE = 8, 9, 10, 11
+TASK_WORDS = 12
+
+
+def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Where the elements of an array, or behind a pointer, begin."""
+    if isinstance(kind, types.Array):
+        return context.make_array(kind)(context, builder, value).data
+    return value
+
+
+@intrinsic
+def bare(typing_context: Any, array: Any) -> Any:
+    """Pointer to the elements of an array: no negative index, so no test for one."""
+    if BOUNDS_CHECK:
+        return array(array), lambda context, builder, sig, args: args[0]
+    signature = types.CPointer(array.dtype)(array)
+    return signature, lambda context, builder, sig, args: _data(
+        context, builder, sig.args[0], args[0]
+    )
+
+
+def _make_sift(n_vectors: int, n_lanes: int) -> Any:
+    """An intrinsic that clears the bits of ``n_vectors * n_lanes`` rows of a block.
+
+    It is written in vectors by hand because the bits then stay in registers while the
+    nodes pass by; a compiled loop would load and store them for every node.
+    """
+
+    @intrinsic
+    def sift(
+        typing_context: Any, block: Any, cuts: Any, keep: Any, column: Any, bits: Any,
+        width: Any, lane: Any, first: Any, middle: Any, last: Any,
+    ) -> Any:  # fmt: skip
+        """``first:middle`` are nodes where missing goes left, ``middle:last`` right."""
+        signature = types.void(block, cuts, keep, column, bits, *5 * [types.int64])
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            pointers = [
+                _data(context, builder, kind, value)
+                for kind, value in zip(sig.args[:5], args[:5], strict=True)
+            ]
+            width, lane, first, middle, last = args[5:]
+            vectors = _Vectors(builder, pointers, n_lanes, n_vectors, width, lane)
+            rest = [vectors.all_bits] * n_vectors
+            rest = vectors.ask(first, middle, rest, builder.fcmp_ordered)
+            rest = vectors.ask(middle, last, rest, builder.fcmp_unordered)
+            vectors.store(rest)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return sift
+
+
+class _Vectors:
+    """Builds the instructions of `sift`."""
+
+    def __init__(
+        self, builder: Any, pointers: Any, n_lanes: int, n_vectors: int, width: Any, lane: Any
+    ) -> None:
+        self.builder, self.n_lanes, self.n_vectors = builder, n_lanes, n_vectors
+        self.block, self.cuts, self.keep, self.column, self.target = pointers
+        self.width, self.lane = width, lane
+        self.bits = ir.VectorType(ir.IntType(32), n_lanes)
+        self.values = ir.VectorType(self.block.type.pointee, n_lanes)
+        self.value_bytes = 4 if isinstance(self.block.type.pointee, ir.FloatType) else 8
+        self.all_bits = ir.Constant(self.bits, [-1] * n_lanes)
+
+    def ask(self, first: Any, last: Any, bits: list[Any], compare: Any) -> list[Any]:
+        """A loop over nodes; returns the bits that are left."""
+        builder, word = self.builder, ir.IntType(64)
+        before = builder.block
+        test, body, after = (builder.append_basic_block(name) for name in ("test", "ask", "asked"))
+        builder.branch(test)
+        builder.position_at_end(test)
+        node = builder.phi(word)
+        left = [builder.phi(self.bits) for _ in bits]
+        builder.cbranch(builder.icmp_signed("<", node, last), body, after)
+        builder.position_at_end(body)
+        cut = self._spread(self._element(self.cuts, node), self.values)
+        keep = self._spread(self._element(self.keep, node), self.bits)
+        column = builder.sext(self._element(self.column, node), word)
+        start = builder.add(builder.mul(column, self.width), self.lane)
+        kept = []
+        for number, now in enumerate(left):
+            values = builder.load(self._place(self.block, start, number, self.values))
+            values.align = self.value_bytes
+            right = compare(">", values, cut)
+            kept.append(builder.and_(now, builder.select(right, keep, self.all_bits)))
+        node.add_incoming(first, before)
+        node.add_incoming(builder.add(node, ir.Constant(word, 1)), body)
+        for now, old, new in zip(left, bits, kept, strict=True):
+            now.add_incoming(old, before)
+            now.add_incoming(new, body)
+        builder.branch(test)
+        builder.position_at_end(after)
+        return left
+
+    def store(self, bits: list[Any]) -> None:
+        """Write the bits of all rows."""
+        for number, vector in enumerate(bits):
+            place = self._place(self.target, self.lane, number, self.bits)
+            self.builder.store(vector, place).align = 4
+
+    def _element(self, pointer: Any, index: Any) -> Any:
+        return self.builder.load(self.builder.gep(pointer, [index]))
+
+    def _place(self, pointer: Any, start: Any, number: int, kind: Any) -> Any:
+        index = self.builder.add(start, ir.Constant(start.type, number * self.n_lanes))
+        return self.builder.bitcast(self.builder.gep(pointer, [index]), kind.as_pointer())
+
+    def _spread(self, value: Any, kind: Any) -> Any:
+        """A vector of copies of one value."""
+        word = ir.IntType(32)
+        one = self.builder.insert_element(
+            ir.Constant(kind, ir.Undefined), value, ir.Constant(word, 0)
+        )
+        zeros = ir.Constant(ir.VectorType(word, self.n_lanes), [0] * self.n_lanes)
+        return self.builder.shuffle_vector(one, one, zeros)
+
+
+_sift = _make_sift(1, GROUP)
+_sift_wide = _make_sift(2, _WIDE_GROUP // 2)
+
+
+@part
+def fill_block(values, task, used, start, end, block):
+    """Copy the columns that the trees ask, for the rows from start to end."""
+    row_step, column_step, width = task[ROW_STEP], task[COLUMN_STEP], task[WIDTH]
+    for column in range(task[N_USED]):
+        first = start * row_step + int64(used[column]) * column_step
+        for lane in range(end - start):
+            block[column * width + lane] = values[first + lane * row_step]
+
+
+@part
+def sift_sets(packed, block, width, n_lanes, first, last, bits):
+    """Clear bits at the nodes of a chunk that ask for categories."""
+    for question in range(first, last):
+        node = int64(packed.node[question])
+        limit = packed.threshold[2 * node]
+        words = packed.set_start[node]
+        keep = packed.keep[question]
+        column = int64(packed.column[question]) * width
+        for lane in range(n_lanes):
+            x = block[column + lane]
+            right = int64(packed.missing[node])
+            if x >= 0 and x < limit:
+                category = int64(x)
+                word = packed.set_words[words + (category >> 6)]
+                right = int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
+            if right != 0:
+                bits[lane] &= keep
+
+
+@part
+def find_by_bits(packed, cuts, tree, block, width, n_lanes, bits, leaves):
+    """Leaf of each row of a block, by clearing the bits of leaves that cannot be."""
+    first, last = packed.first_chunk[tree], packed.first_chunk[tree + 1]
+    for chunk in range(last - 1, first - 1, -1):
+        begin, middle = packed.span[3 * chunk], packed.span[3 * chunk + 1]
+        sets, end = packed.span[3 * chunk + 2], packed.span[3 * chunk + 3]
+        lane = 0
+        while lane + _WIDE_GROUP <= n_lanes:
+            _sift_wide(
+                block, cuts, packed.keep, packed.column, bits, width, lane, begin, middle, sets
+            )
+            lane += _WIDE_GROUP
+        while lane < n_lanes:
+            _sift(block, cuts, packed.keep, packed.column, bits, width, lane, begin, middle, sets)
+            lane += GROUP
+        if sets < end:
+            sift_sets(packed, block, width, n_lanes, sets, end, bits)
+        base = (chunk - first) * CHUNK_BITS
+        if chunk == last - 1:
+            for lane in range(n_lanes):
+                leaves[lane] = uint32(base + trailing_zeros(uint64(bits[lane])))
+        else:  # a leaf in a lower chunk wins
+            for lane in range(n_lanes):
+                if bits[lane] != 0:
+                    leaves[lane] = uint32(base + trailing_zeros(uint64(bits[lane])))
+
+
+@part
+def find_by_steps(packed, tree, block, width, n_lanes, leaves):
+    """Leaf of each row of a block, walking; for trees with thresholds only."""
+    root = packed.root[tree]
+    for group in range(0, n_lanes, _WALKERS):
+        for lane in range(group, group + _WALKERS):
+            leaves[lane] = root
+        moving = int64(1)
+        while moving != 0:
+            moving = int64(0)
+            for walker in range(_WALKERS):
+                node = int64(leaves[group + walker])
+                flags = int64(packed.link[4 * node + 3])
+                x = block[(flags & FEATURE_MASK) * width + group + walker]
+                right = int64(x > packed.threshold[2 * node]) | (int64(x != x) & (flags >> 30))
+                target = int64(packed.link[4 * node + 2]) + right
+                moving |= target ^ node
+                leaves[group + walker] = target
+    for lane in range(n_lanes):
+        leaves[lane] = packed.leaf_of_node[int64(leaves[lane])]
+
+
+@part
+def find_by_sets(packed, tree, block, width, n_lanes, leaves):
+    """Leaf of each row of a block, walking; for every kind of split."""
+    for lane in range(n_lanes):
+        node = packed.root[tree]
+        target = int64(packed.link[4 * node + 2])
+        while target != node:
+            x = block[int64(packed.link[4 * node + 3] & FEATURE_MASK) * width + lane]
+            branch = int64(packed.missing[node])
+            threshold = packed.threshold[2 * node]
+            kind = packed.kind[node]
+            if kind == SUBSET or kind == MULTIWAY:
+                if x >= 0 and x < threshold:
+                    branch = int64(x)
+                    if kind == SUBSET:
+                        word = packed.set_words[packed.set_start[node] + (branch >> 6)]
+                        branch = int64(1) - int64((word >> uint64(branch & 63)) & uint64(1))
+            elif x == x:
+                branch = int64(x > threshold)
+            node = target + branch
+            target = int64(packed.link[4 * node + 2])
+        leaves[lane] = packed.leaf_of_node[node]
+
+
+@part
+def add_values(packed, tree, leaves, n_rows, start, n_scores, scores):
+    """Add what the leaves of a tree predict to the scores of a block's rows."""
+    first, n_values = packed.first_value[tree], packed.n_values[tree]
+    place = start * n_scores + packed.score[tree]
+    if n_scores == 1:
+        for lane in range(n_rows):
+            scores[place + lane] += packed.value[first + int64(leaves[lane])]
+    elif n_values == 1:
+        for lane in range(n_rows):
+            scores[place + lane * n_scores] += packed.value[first + int64(leaves[lane])]
+    else:
+        for lane in range(n_rows):
+            leaf = first + int64(leaves[lane]) * n_values
+            for number in range(n_values):
+                scores[place + lane * n_scores + number] += packed.value[leaf + number]
+
+
+@kernel
+def predict_rows(values, cuts, slots, task, block, bits, leaves, scores, nodes):
+    """Add what the trees predict to ``scores``; if N_SCORES is 0 put leaves into ``nodes``.
+
+    ``values`` is the table and ``cuts`` the thresholds of the chunks, in the same type;
+    ``task`` says which rows and which trees (see above); ``block``, ``bits`` and ``leaves``
+    are room for a block of rows. Returns False if a value is infinite and CHECKED is set.
+    """
+    packed = load_packed(slots, 0)
+    table, cuts, block, bits, leaves = (
+        bare(values),
+        bare(cuts),
+        bare(block),
+        bare(bits),
+        bare(leaves),
+    )
+    scores, nodes = bare(scores), bare(nodes)
+    width, n_scores, n_trees = task[WIDTH], task[N_SCORES], task[N_TREES]
+    for start in range(task[FIRST_ROW], task[LAST_ROW], width):
+        end = min(start + width, task[LAST_ROW])
+        if task[CHECKED] != 0 and holds_infinite(
+            values, task[ROW_STEP], task[COLUMN_STEP], task[N_COLUMNS], start, end
+        ):
+            return False
+        fill_block(table, task, packed.used, start, end, block)
+        n_rows = end - start
+        n_lanes = (n_rows + GROUP - 1) // GROUP * GROUP
+        for tree in range(task[FIRST_TREE], task[LAST_TREE]):
+            method = packed.method[tree]
+            if method == BY_BITS:
+                find_by_bits(packed, cuts, tree, block, width, n_lanes, bits, leaves)
+            elif method == BY_STEPS:
+                find_by_steps(packed, tree, block, width, n_lanes, leaves)
+            else:
+                find_by_sets(packed, tree, block, width, n_lanes, leaves)
+            if n_scores != 0:
+                add_values(packed, tree, leaves, n_rows, start, n_scores, scores)
+            else:
+                first = packed.first_leaf[tree]
+                for lane in range(n_rows):
+                    leaf = first + int64(leaves[lane])
+                    nodes[(start + lane) * n_trees + tree] = packed.node_of_leaf[leaf]
+    return True

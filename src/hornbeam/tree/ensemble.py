@@ -1,0 +1,370 @@
+"""Many trees whose predictions are added up: what boosting and forests predict with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from hornbeam.dtypes import MULTIWAY, NODE, SUBSET, THRESHOLD, WORD_BITS, Array
+from hornbeam.kernels.ensemble import (
+    ALL_BITS,
+    BY_BITS,
+    BY_SETS,
+    BY_STEPS,
+    CHECKED,
+    CHUNK_BITS,
+    COLUMN_STEP,
+    FIRST_ROW,
+    FIRST_TREE,
+    GROUP,
+    LAST_ROW,
+    LAST_TREE,
+    N_COLUMNS,
+    N_SCORES,
+    N_TREES,
+    N_USED,
+    ROW_STEP,
+    TASK_WORDS,
+    WIDTH,
+    Packed,
+    predict_rows,
+)
+from hornbeam.kernels.traverse import MISSING_RIGHT
+from hornbeam.runtime.pointers import make_slots
+from hornbeam.runtime.team import run_parallel
+from hornbeam.tree.storage import Tree
+
+# A tree of more leaves is walked: that takes less time then.
+_MOST_LEAVES = 256
+# Rows of a block: all of them take part in each step, and the block stays in the cache.
+_MOST_WIDTH = 128
+_BLOCK_BYTES = 1 << 18
+_CHUNK_ROWS = 4096  # what one call of the kernel is given
+_DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
+# What one row costs, for the choice of the number of threads.
+_SECONDS_PER_QUESTION = 1e-10
+_SECONDS_PER_STEP = 2e-9
+_SECONDS_PER_VALUE = 5e-10
+
+
+class Ensemble:
+    """Trees and the scores they are added to; never changes, safe to share by threads.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+    score_of_tree : array of int
+        Which score a tree's value is added to. A tree with several values adds them to
+        this score and the ones behind it.
+    n_scores : int
+    start : array of n_scores float64
+        What the scores are before the first tree.
+    """
+
+    def __init__(
+        self, trees: Sequence[Tree], score_of_tree: Any, n_scores: int, start: Any
+    ) -> None:
+        self.trees = tuple(trees)
+        self.score_of_tree = np.array(score_of_tree, np.int64)
+        self.n_scores = int(n_scores)
+        self.start = np.array(start, np.float64)
+        widths = np.array([tree.value.shape[1] for tree in self.trees], np.int64)
+        if self.score_of_tree.shape != widths.shape or self.start.shape != (self.n_scores,):
+            raise ValueError(
+                f"{len(widths)} trees and {self.n_scores} scores need as many entries in "
+                f"score_of_tree and start, not {self.score_of_tree.shape} and {self.start.shape}"
+            )
+        if np.any(self.score_of_tree < 0) or np.any(self.score_of_tree + widths > self.n_scores):
+            raise ValueError(f"a tree adds to a score beyond the {self.n_scores} there are")
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ensemble, (self.trees, self.score_of_tree, self.n_scores, self.start)
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees there are."""
+        return len(self.trees)
+
+    @cached_property
+    def _made(self) -> PackedTrees:
+        return PackedTrees(self.trees, self.score_of_tree)
+
+    @property
+    def packed(self) -> PackedTrees:
+        """The trees as the kernels want them, made when they are first asked for."""
+        if "_made" in self.__dict__:
+            return self._made
+        with self._lock:
+            return self._made
+
+    def scores(
+        self, matrix: Any, n_jobs: int | None = None, first: int = 0, last: int | None = None
+    ) -> Array | None:
+        """Start plus the values of the trees ``first:last``, summed in the order of the trees.
+
+        Returns float64 of shape (n_rows, n_scores); None if the matrix holds an infinite
+        value, which `Schema.read` has the words for.
+        """
+        scores = np.empty((matrix.shape[0], self.n_scores))
+        scores[:] = self.start
+        first, last, _ = slice(first, last).indices(self.n_trees)
+        return scores if self._run(matrix, n_jobs, first, last, scores, None) else None
+
+    def staged_scores(
+        self, matrix: Any, n_jobs: int | None = None, every: int = 1
+    ) -> Iterator[Array | None]:
+        """Scores after each ``every`` trees (and after the last); None as in `scores`."""
+        scores = np.empty((matrix.shape[0], self.n_scores))
+        scores[:] = self.start
+        for first in range(0, self.n_trees, every):
+            last = min(first + every, self.n_trees)
+            if not self._run(matrix, n_jobs, first, last, scores, None):
+                yield None
+                return
+            yield scores.copy()
+
+    def leaves(self, matrix: Any, n_jobs: int | None = None) -> Array | None:
+        """Number of the leaf in each tree, int32 of shape (n_rows, n_trees); None as in `scores`."""
+        nodes = np.empty((matrix.shape[0], self.n_trees), NODE)
+        return nodes if self._run(matrix, n_jobs, 0, self.n_trees, None, nodes) else None
+
+    def _run(
+        self,
+        matrix: Any,
+        n_jobs: int | None,
+        first: int,
+        last: int,
+        scores: Array | None,
+        nodes: Array | None,
+    ) -> bool:
+        """Add to scores or fill in nodes; False if an infinite value was met."""
+        n_rows, n_columns = matrix.shape
+        if scipy.sparse.issparse(matrix):
+            step = max(1, _DENSE_BYTES // (8 * max(1, n_columns)))
+            matrix = matrix.tocsr()
+            for start in range(0, n_rows, step):
+                rows = slice(start, start + step)
+                parts = (None if out is None else out[rows] for out in (scores, nodes))
+                if not self._run(matrix[rows].toarray(), n_jobs, first, last, *parts):
+                    return False
+            return True
+        if matrix.size == 0 or not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
+            matrix = np.ascontiguousarray(matrix)
+        packed = self.packed
+        task = np.zeros(TASK_WORDS, np.int64)
+        task[ROW_STEP] = matrix.strides[0] // matrix.itemsize
+        task[COLUMN_STEP] = matrix.strides[1] // matrix.itemsize
+        task[N_COLUMNS] = n_columns
+        task[CHECKED] = 1
+        task[N_SCORES] = 0 if scores is None else self.n_scores
+        task[FIRST_TREE], task[LAST_TREE] = first, last
+        flat = matrix.ravel(order="K")
+        n_chunks = -(-n_rows // _CHUNK_ROWS)
+        finite = np.ones(n_chunks, bool)
+
+        def predict(chunk: int) -> None:
+            own = task.copy()
+            own[FIRST_ROW] = chunk * _CHUNK_ROWS
+            own[LAST_ROW] = min(n_rows, (chunk + 1) * _CHUNK_ROWS)
+            finite[chunk] = packed.predict(flat, own, scores, nodes)
+
+        seconds = n_rows * (last - first) / max(1, self.n_trees) * packed.seconds_per_row
+        run_parallel(predict, n_chunks, n_jobs, seconds)
+        return bool(finite.all())
+
+
+class PackedTrees:
+    """Trees made ready for the kernel `predict_rows`."""
+
+    def __init__(self, trees: Sequence[Tree], score_of_tree: Array) -> None:
+        nodes = _Nodes(trees)
+        n_leaves = nodes.n_leaves[nodes.root]
+        method = np.where(n_leaves <= _MOST_LEAVES, BY_BITS, BY_STEPS)
+        asked = np.maximum.reduceat(nodes.kind, nodes.root) if len(trees) else nodes.kind
+        method[(asked == SUBSET) & (method == BY_STEPS)] = BY_SETS
+        method[asked == MULTIWAY] = BY_SETS
+        inner = nodes.kind > 0
+        used = np.unique(nodes.feature[inner]).astype(np.int32)
+        column = np.where(inner, np.searchsorted(used, nodes.feature), 0).astype(np.int32)
+        chunks = _Chunks(nodes, column, method, n_leaves)
+        n_values = np.array([tree.value.shape[1] for tree in trees], np.int64)
+        leaves, first_leaf = nodes.leaves(), _starts(n_leaves)[:-1]
+        self.arrays = Packed(
+            method=method.astype(np.uint8),
+            first_chunk=chunks.first_chunk,
+            root=nodes.root,
+            first_leaf=first_leaf,
+            first_value=_starts(n_leaves * n_values)[:-1],
+            n_values=n_values,
+            score=score_of_tree,
+            node_of_leaf=(leaves - np.repeat(nodes.root, n_leaves)).astype(np.int32),
+            value=nodes.values_of(trees, leaves, n_leaves),
+            used=used,
+            span=chunks.span,
+            keep=chunks.keep,
+            column=column[chunks.node],
+            node=chunks.node.astype(np.int32),
+            **nodes.packed(column),
+        )
+        self.cuts = {"d": chunks.threshold, "f": round_down(chunks.threshold)}
+        self.slots = make_slots(self.arrays)
+        room = _BLOCK_BYTES // (8 * max(1, len(used))) // GROUP * GROUP
+        self.width = int(min(max(room, GROUP), _MOST_WIDTH))
+        walked = method != BY_BITS
+        self.seconds_per_row = (
+            len(chunks.keep) * _SECONDS_PER_QUESTION
+            + np.log2(n_leaves[walked] + 1).sum() * 2 * _SECONDS_PER_STEP
+            + n_values.sum() * _SECONDS_PER_VALUE
+        )
+
+    def predict(self, flat: Array, task: Array, scores: Array | None, nodes: Array | None) -> bool:
+        """Run the kernel on the rows of a task; fills in what the task leaves open."""
+        n_rows = int(task[LAST_ROW] - task[FIRST_ROW])
+        width = min(self.width, -(-n_rows // GROUP) * GROUP)
+        n_used = len(self.arrays.used)
+        task[WIDTH], task[N_USED], task[N_TREES] = width, n_used, len(self.arrays.root)
+        finite: bool = predict_rows(
+            flat,
+            self.cuts[flat.dtype.char],
+            self.slots,
+            task,
+            np.empty(max(1, n_used) * width, flat.dtype),
+            np.empty(width, np.uint32),
+            np.empty(width, np.uint32),
+            np.empty(0) if scores is None else scores.reshape(-1),
+            np.empty(0, NODE) if nodes is None else nodes.reshape(-1),
+        )
+        return finite
+
+
+class _Nodes:
+    """The nodes of all trees in one numbering, with their leaves numbered left to right."""
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        counts = np.array([tree.node_count for tree in trees], np.int64)
+        self.root = _starts(counts)[:-1]
+        offset = np.repeat(self.root, counts)
+        self.tree = np.repeat(np.arange(len(trees)), counts)
+        self.kind = _joined([tree.kind for tree in trees], np.uint8)
+        self.feature = _joined([tree.feature for tree in trees], np.int64)
+        self.threshold = _joined([tree.threshold for tree in trees], np.float64)
+        self.missing = _joined([tree.missing_branch for tree in trees], np.int32)
+        self.n_branches = _joined([tree.n_branches for tree in trees], np.int64)
+        self.child = _joined([tree.first_child for tree in trees], np.int64) + offset
+        self.child[self.kind == 0] = np.flatnonzero(self.kind == 0)  # a leaf is its own child
+        self.set_words = _joined([tree.set_words for tree in trees], np.uint64)
+        self.set_start = _starts(_joined([np.diff(tree.set_start) for tree in trees], np.int64))
+        self._number_leaves()
+
+    def _number_leaves(self) -> None:
+        """Count the leaves below each node and number them, one level at a time."""
+        levels = [self.root]
+        parents = []
+        while len(levels[-1]):
+            level = levels[-1]
+            inner = level[self.kind[level] > 0]
+            counts = self.n_branches[inner]
+            place = np.arange(counts.sum()) - np.repeat(_starts(counts)[:-1], counts)
+            parents.append(inner)
+            levels.append(np.repeat(self.child[inner], counts) + place)
+        self.n_leaves = (self.kind == 0).astype(np.int64)
+        for inner, below in zip(parents[::-1], levels[:0:-1], strict=True):
+            if len(inner):
+                starts = _starts(self.n_branches[inner])[:-1]
+                self.n_leaves[inner] = np.add.reduceat(self.n_leaves[below], starts)
+        self.first_leaf = np.zeros(len(self.kind), np.int64)  # in its own tree
+        for inner, below in zip(parents, levels[1:], strict=True):
+            counts = self.n_branches[inner]
+            before = _starts(self.n_leaves[below])[:-1]
+            shift = self.first_leaf[inner] - before[_starts(counts)[:-1]] if len(inner) else inner
+            self.first_leaf[below] = before + np.repeat(shift, counts)
+
+    def leaves(self) -> Array:
+        """Numbers of all leaves: tree by tree, left to right."""
+        leaves = np.flatnonzero(self.kind == 0)
+        return leaves[np.lexsort((self.first_leaf[leaves], self.tree[leaves]))]
+
+    def values_of(self, trees: Sequence[Tree], leaves: Array, n_leaves: Array) -> Array:
+        """What the leaves predict, in their order."""
+        pieces = np.split(leaves, np.cumsum(n_leaves)[:-1]) if len(trees) else []
+        rows = (
+            tree.value[piece - root].ravel()
+            for tree, piece, root in zip(trees, pieces, self.root, strict=True)
+        )
+        return _joined(list(rows), np.float64)
+
+    def packed(self, column: Array) -> dict[str, Array]:
+        """The arrays of `Packed` that have one entry per node."""
+        leaf = self.kind == 0
+        threshold = np.where(leaf, np.inf, self.threshold)
+        # where categories are asked, the threshold says how many are known
+        threshold[self.kind == SUBSET] = np.diff(self.set_start)[self.kind == SUBSET] * WORD_BITS
+        threshold[self.kind == MULTIWAY] = self.n_branches[self.kind == MULTIWAY]
+        nodes = np.zeros(len(leaf), [("threshold", "f8"), ("child", "i4"), ("column", "i4")])
+        nodes["threshold"] = threshold
+        nodes["child"] = self.child
+        nodes["column"] = column + np.where(leaf | (self.missing != 1), 0, MISSING_RIGHT)
+        return {
+            "threshold": nodes.view(np.float64),
+            "link": nodes.view(np.int32),
+            "missing": self.missing,
+            "kind": self.kind,
+            "leaf_of_node": self.first_leaf.astype(np.int32),
+            "set_start": self.set_start,
+            "set_words": self.set_words,
+        }
+
+
+class _Chunks:
+    """The questions of small trees: which of 32 leaves stay when a row goes right."""
+
+    def __init__(self, nodes: _Nodes, column: Array, method: Array, n_leaves: Array) -> None:
+        by_bits = method == BY_BITS
+        n_chunks = np.where(by_bits, -(-n_leaves // CHUNK_BITS), 0)
+        self.first_chunk = _starts(n_chunks)
+        node = np.flatnonzero((nodes.kind > 0) & by_bits[nodes.tree])
+        first = nodes.first_leaf[node]
+        last = first + nodes.n_leaves[nodes.child[node]]  # the leaves on the left of a node
+        touched = (last - 1) // CHUNK_BITS - first // CHUNK_BITS + 1
+        number = np.arange(touched.sum()) - np.repeat(_starts(touched)[:-1], touched)
+        chunk = np.repeat(first // CHUNK_BITS, touched) + number
+        node, first, last = (np.repeat(array, touched) for array in (node, first, last))
+        low = np.maximum(first - chunk * CHUNK_BITS, 0).astype(np.uint64)
+        high = np.minimum(last - chunk * CHUNK_BITS, CHUNK_BITS).astype(np.uint64)
+        one = np.uint64(1)
+        cleared = ((one << high) - one) ^ ((one << low) - one)
+        chunk += self.first_chunk[nodes.tree[node]]
+        # the three runs of a chunk; columns in order, so that neighbours share cache lines
+        run = 3 * chunk + np.where(nodes.kind[node] == THRESHOLD, nodes.missing[node], 2)
+        order = np.lexsort((column[node], run))
+        self.span = np.searchsorted(run[order], np.arange(3 * n_chunks.sum() + 1))
+        self.node = node[order]
+        self.keep = (np.uint64(ALL_BITS) - cleared[order]).astype(np.uint32)
+        self.threshold = nodes.threshold[self.node]
+
+
+def round_down(thresholds: Array) -> Array:
+    """The largest float32 that is not above each threshold.
+
+    ``x > threshold`` is the same question for every float32 x then.
+    """
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
+    below = np.nextafter(near, np.float32(-np.inf))
+    return np.where(near.astype(np.float64) > thresholds, below, near)
+
+
+def _starts(counts: Array) -> Array:
+    """Where each of some neighbouring runs begins, and the end of the last."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _joined(arrays: list[Array], dtype: Any) -> Array:
+    """Arrays behind each other, as a new array."""
+    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
