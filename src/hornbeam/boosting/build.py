@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from hornbeam.boosting.grower import BoostRules, GrownTree
 from hornbeam.data.coding import Codes
+from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import (
     FEATURE,
     LEAF,
@@ -28,8 +30,10 @@ from hornbeam.dtypes import (
 from hornbeam.tree.build import unfold_set
 from hornbeam.tree.storage import Tree
 
+AnyCodes: TypeAlias = Codes | SparseCodes
 
-def build_trees(grown: Sequence[GrownTree], codes: Codes, rules: BoostRules) -> list[Tree]:
+
+def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) -> list[Tree]:
     """Store grown trees; ``value`` of each is what its nodes add to a score."""
     if not grown:
         return []
@@ -93,7 +97,7 @@ def _number_by_level(child: Array, sizes: Array, start: Array) -> tuple[Array, A
     return order, np.where(first >= 0, number[first], NO_CHILD).astype(NODE)
 
 
-def _thresholds(cut: Array, feature: Array, ordered: Array, codes: Codes) -> Array:
+def _thresholds(cut: Array, feature: Array, ordered: Array, codes: AnyCodes) -> Array:
     """The upper border of the last bin that goes left; infinite if only missing go right."""
     threshold = np.full(len(cut), np.nan)
     asked = feature[ordered]
@@ -105,7 +109,7 @@ def _thresholds(cut: Array, feature: Array, ordered: Array, codes: Codes) -> Arr
 
 
 def _category_sets(
-    member: Array, feature: Array, category: Array, codes: Codes
+    member: Array, feature: Array, category: Array, codes: AnyCodes
 ) -> tuple[Array, Array]:
     """Bit sets of the category splits, one after the other, and the length of each."""
     n_words = np.zeros(len(feature), np.int64)

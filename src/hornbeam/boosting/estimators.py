@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,8 +26,7 @@ from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.savable import SavableBoosting
-from hornbeam.boosting.table import code_table
-from hornbeam.data.coding import encode_bins, encode_like
+from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
     check_length,
@@ -41,6 +41,7 @@ from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import check_params, declared
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree
 
 _MAX_EXPONENT = 60  # of the largest weight: slopes are float32
@@ -173,14 +174,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         )
         loss.check_target(rows.target)
         rules = self._rules(schema, loss)
-        codes = encode_bins(
-            rows.matrix,
-            schema.is_category,
-            schema.n_categories,
-            max_bins=self.max_bins,
-            n_jobs=self.n_jobs,
+        table = code_table(
+            rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
         )
-        table = code_table(codes, self.n_jobs)
         start = loss.start(rows.target, rows.weight)
         if rows.init_score is not None:
             start = np.zeros(loss.n_scores)
@@ -190,7 +186,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         scores = self._row_scores(rows, loss, start, before)
         validation = None
         if watched is not None:
-            coded = code_table(encode_like(codes, watched.matrix, self.n_jobs), self.n_jobs)
+            coded = code_table_like(table, watched.matrix, self.n_jobs)
             validation = (coded, self._row_scores(watched, loss, start, before))
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
@@ -216,7 +212,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             ).trees
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
         trees = [] if before is None else list(before.ensemble_.trees)
-        trees += build_trees(grown, codes, rules)
+        trees += build_trees(grown, table.codes, rules)
         del trees[n_kept * loss.n_scores :]
         fitted["ensemble_"] = Ensemble(
             trees, np.arange(len(trees)) % loss.n_scores, loss.n_scores, start
@@ -391,6 +387,21 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         check_is_fitted(self)
         return self.ensemble_.trees
 
+    def tree(self, number: int) -> SingleTree:
+        """Return one tree to look at, with `hb.export_text`, `hb.plot_tree` or `hb.tree_svg`.
+
+        Parameters
+        ----------
+        number : int
+            Which of ``trees_``.
+
+        Returns
+        -------
+        SingleTree
+            Its values are what the leaves add to a score.
+        """
+        return SingleTree(self.trees_[number], self.schema_, "objective")
+
     @property
     def feature_importances_(self) -> Array:
         """Share of each feature in the gain of all splits."""
@@ -478,7 +489,10 @@ class _Rows:
         if groups is not None:
             sizes = np.diff(groups)[mask[groups[:-1]]]
             groups = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return _Rows(self.matrix[mask], self.target[mask], self.weight[mask], init, groups)
+        matrix = self.matrix
+        if scipy.sparse.issparse(matrix):
+            matrix = scipy.sparse.csr_array(matrix)
+        return _Rows(matrix[mask], self.target[mask], self.weight[mask], init, groups)
 
 
 def _moderate(weight: Array) -> Array:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.table import CodedTable
-from hornbeam.dtypes import ROW, STAT, Array
+from hornbeam.data.sparse_coding import SparseCodes
+from hornbeam.dtypes import BIN, ROW, STAT, Array
 from hornbeam.kernels import state as tree_state
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
@@ -22,6 +23,11 @@ from hornbeam.kernels.boosting.grow import GROW_SIGNATURE, grow_boosted
 from hornbeam.kernels.boosting.histogram import count_features, count_shared
 from hornbeam.kernels.boosting.nodes import next_split, settle_split
 from hornbeam.kernels.boosting.search import search_category, search_number
+from hornbeam.kernels.boosting.sparse import (
+    count_sparse_alone,
+    count_sparse_shared,
+    spread_column,
+)
 from hornbeam.kernels.slopes import NEW_PEAK
 from hornbeam.losses import Loss
 from hornbeam.runtime.kernel import address_of, compiled
@@ -108,7 +114,8 @@ class BoostedGrower:
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = _most_leaves(rules, n_rows)
-        seconds = n_rows * n_features * _SECONDS_PER_PAIR
+        n_pairs = len(table.entry_cell) if table.is_sparse else n_rows * n_features
+        seconds = n_pairs * _SECONDS_PER_PAIR
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = thread_count(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
@@ -134,7 +141,7 @@ class BoostedGrower:
                 "words": s.N_WORDS,
                 "cells": 2 * n_cells * (n_slots + 1),
                 "sums": 2 * n_cells * size if size > 1 else 0,
-                "tiles": n_features * s.TILE_STRIDE * size,
+                "tiles": (n_cells if table.is_sparse else n_features * s.TILE_STRIDE) * size,
                 "active": n_features,
                 "may_ask": 2 * n_features,
                 "goes_left": 256,
@@ -145,6 +152,7 @@ class BoostedGrower:
                 "member": 2 * size * s.MEMBER_WORDS,
                 "sort_key": 256 * size,
                 "sort_code": 256 * size,
+                "column": n_rows if table.is_sparse else 0,
                 "draw": n_features,
             },
         )
@@ -350,8 +358,6 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots
-    whole[s.COUNT_SHARED] = address_of(count_shared, s.STEP_SIGNATURE)
-    whole[s.COUNT_FEATURES] = address_of(count_features, s.STEP_SIGNATURE)
     whole[s.SEARCH_NUMBER] = address_of(search_number, s.STEP_SIGNATURE)
     whole[s.SETTLE] = address_of(settle_split, s.STEP_SIGNATURE)
     whole[s.NEXT_SPLIT] = address_of(next_split, s.STEP_SIGNATURE)
@@ -371,14 +377,30 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     real[s.CATEGORY_SMOOTH] = rules.category_smooth
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
+    nothing = np.empty(0, np.int64)
+    spread = [nothing, nothing.astype(ROW), nothing.astype(BIN), nothing.astype(BIN)]
+    columns = nothing.astype(BIN)
+    if isinstance(codes, SparseCodes):
+        whole[s.SPARSE] = 1
+        whole[s.COUNT_SHARED] = address_of(count_sparse_shared, s.STEP_SIGNATURE)
+        whole[s.COUNT_FEATURES] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
+        whole[s.SPREAD_COLUMN] = address_of(spread_column, s.STEP_SIGNATURE)
+        spread = [codes.column_start, codes.column_row, codes.column_code, codes.zero_code]
+    else:
+        whole[s.COUNT_SHARED] = address_of(count_shared, s.STEP_SIGNATURE)
+        whole[s.COUNT_FEATURES] = address_of(count_features, s.STEP_SIGNATURE)
+        columns = codes.columns.ravel()
     return s.Table(
         table.by_row.ravel(),
-        codes.columns.ravel(),
+        columns,
         codes.n_codes,
         table.cell_start,
         codes.is_category,
         np.ascontiguousarray(monotone, np.int64),
         np.ascontiguousarray(groups, np.uint8).ravel(),
+        table.entry_start,
+        table.entry_cell,
+        *spread,
         whole,
         real,
     )

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
-from hornbeam.losses import LINKS
+from hornbeam.losses import LINKS, OwnLoss
 from hornbeam.output.modelfile import pack_trees, take, take_array, take_trees
 from hornbeam.output.savable import SavableModel
 from hornbeam.output.validate import checked_array, validate_tree
+from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.storage import TREE_FIELDS
+
+
+def _encode_own_loss(loss: Any, where: str, depth: int) -> dict[str, Any]:
+    """A user's loss by the names of its functions: a model file holds no code."""
+    fields = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
+    return {"$own_loss": encode_value(fields, where, depth + 1)}
+
+
+def _decode_own_loss(body: Any, depth: int) -> OwnLoss:
+    fields = decode_value(body, depth)
+    known = {field.name for field in dataclasses.fields(OwnLoss)}
+    if not isinstance(fields, dict) or set(fields) != known:
+        raise ModelFileError("The header holds an $own_loss value of the wrong form.")
+    try:
+        return OwnLoss(**fields)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"The header holds an own loss that cannot be: {error}") from error
+
+
+ENCODERS[OwnLoss] = _encode_own_loss
+DECODERS["$own_loss"] = _decode_own_loss
 
 
 class SavableBoosting(SavableModel):

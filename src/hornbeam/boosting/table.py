@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from hornbeam.data.coding import Codes
-from hornbeam.dtypes import BIN, Array
+from hornbeam.data.coding import Codes, encode_bins, encode_like
+from hornbeam.data.sparse_coding import SparseCodes, encode_sparse_bins, encode_sparse_like
+from hornbeam.dtypes import BIN, MISSING_BIN, Array
 from hornbeam.kernels.boosting.pack import pack_rows
 from hornbeam.runtime.team import run_parallel
 
@@ -18,25 +21,33 @@ _LINE = 64  # bytes of a cache line
 
 @dataclass(frozen=True, eq=False)
 class CodedTable:
-    """Codes in both layouts.
+    """Codes in both layouts; of a sparse table only the entries that are not zero.
 
     Attributes
     ----------
-    codes : Codes
+    codes : Codes or SparseCodes
         By feature, with the code books.
-    by_row : uint8 array, shape (n_rows, stride)
+    n_rows : int
     cell_start : int64 array, length n_features + 1
         First cell of each feature in a histogram; one for every code and one for missing.
+    by_row : uint8 array, shape (n_rows, stride)
+        Empty for a sparse table.
+    entry_start, entry_cell : int64 and int32 array
+        Sparse table: the cells that row i counts in are
+        entry_cell[entry_start[i] : entry_start[i + 1]], ascending.
     """
 
-    codes: Codes
-    by_row: Array
+    codes: Codes | SparseCodes
+    n_rows: int
     cell_start: Array
+    by_row: Array
+    entry_start: Array
+    entry_cell: Array
 
     @property
-    def n_rows(self) -> int:
-        """How many rows the table has."""
-        return int(self.codes.columns.shape[1])
+    def is_sparse(self) -> bool:
+        """Whether only entries that are not zero are there."""
+        return isinstance(self.codes, SparseCodes)
 
     @property
     def n_features(self) -> int:
@@ -49,7 +60,30 @@ class CodedTable:
         return int(self.cell_start[-1])
 
 
-def code_table(codes: Codes, n_jobs: int | None) -> CodedTable:
+def code_table(
+    matrix: Any, is_category: Array, n_categories: Array, max_bins: int, n_jobs: int | None
+) -> CodedTable:
+    """Code a table, learning its bins."""
+    if scipy.sparse.issparse(matrix):
+        return _lay_out_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
+    codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
+    return _lay_out(codes, n_jobs)
+
+
+def code_table_like(table: CodedTable, matrix: Any, n_jobs: int | None) -> CodedTable:
+    """Code another table by the same bins."""
+    if isinstance(table.codes, SparseCodes):
+        return _lay_out_sparse(encode_sparse_like(table.codes, matrix, n_jobs))
+    if scipy.sparse.issparse(matrix):
+        matrix = matrix.toarray()
+    return _lay_out(encode_like(table.codes, matrix, n_jobs), n_jobs)
+
+
+def _cell_start(n_codes: Array) -> Array:
+    return np.concatenate([[0], np.cumsum(n_codes + 1)]).astype(np.int64)
+
+
+def _lay_out(codes: Codes, n_jobs: int | None) -> CodedTable:
     """Lay the codes out by row as well."""
     n_features, n_rows = codes.columns.shape
     by_row = np.empty((n_rows, _stride(n_features)), BIN)
@@ -60,8 +94,24 @@ def code_table(codes: Codes, n_jobs: int | None) -> CodedTable:
 
     n_tasks = -(-n_rows // _PACK_ROWS)
     run_parallel(pack, n_tasks, n_jobs, n_rows * n_features * _SECONDS_PER_CODE)
-    cell_start = np.concatenate([[0], np.cumsum(codes.n_codes + 1)]).astype(np.int64)
-    return CodedTable(codes, by_row, cell_start)
+    nothing = np.empty(0, np.int64)
+    cells = _cell_start(codes.n_codes)
+    return CodedTable(codes, n_rows, cells, by_row, nothing, nothing.astype(np.int32))
+
+
+def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
+    """Turn entries by feature into entries by row."""
+    cell_start = _cell_start(codes.n_codes)
+    feature = np.repeat(np.arange(len(codes.n_codes)), np.diff(codes.column_start))
+    code = codes.column_code.astype(np.int64)
+    code = np.where(code == MISSING_BIN, codes.n_codes[feature], code)
+    order = np.argsort(codes.column_row, kind="stable")
+    entry_start = np.zeros(codes.n_rows + 1, np.int64)
+    np.cumsum(np.bincount(codes.column_row, minlength=codes.n_rows), out=entry_start[1:])
+    entry_cell = (cell_start[feature] + code)[order].astype(np.int32)
+    return CodedTable(
+        codes, codes.n_rows, cell_start, np.empty((0, 0), BIN), entry_start, entry_cell
+    )
 
 
 def _stride(n_features: int) -> int:

@@ -23,8 +23,8 @@ from llvmlite import ir
 from numba import int64, types, uint32, uint64
 from numba.extending import intrinsic
 
-from hornbeam.dtypes import MULTIWAY, SUBSET
-from hornbeam.kernels.traverse import FEATURE_MASK
+from hornbeam.dtypes import SUBSET
+from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import BOUNDS_CHECK, kernel, part
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, make_loader
@@ -291,7 +291,7 @@ def find_by_sets(packed, tree, block, width, n_lanes, leaves):
             branch = int64(packed.missing[node])
             threshold = packed.threshold[2 * node]
             kind = packed.kind[node]
-            if kind == SUBSET or kind == MULTIWAY:
+            if kind >= SUBSET:  # categories
                 if x >= 0 and x < threshold:
                     branch = int64(x)
                     if kind == SUBSET:

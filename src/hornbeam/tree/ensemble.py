@@ -104,24 +104,28 @@ class Ensemble:
             return self._made
 
     def scores(
-        self, matrix: Any, n_jobs: int | None = None, first: int = 0, last: int | None = None
+        self,
+        matrix: Any,
+        n_jobs: int | None = None,
+        first: int = 0,
+        last: int | None = None,
+        checked: bool = True,
     ) -> Array | None:
         """Start plus the values of the trees ``first:last``, summed in the order of the trees.
 
         Returns float64 of shape (n_rows, n_scores); None if the matrix holds an infinite
-        value, which `Schema.read` has the words for.
+        value, which `Schema.read` has the words for. With ``checked=False`` infinite values
+        are compared like any other.
         """
-        scores = np.empty((matrix.shape[0], self.n_scores))
-        scores[:] = self.start
+        scores = self._start_scores(matrix)
         first, last, _ = slice(first, last).indices(self.n_trees)
-        return scores if self._run(matrix, n_jobs, first, last, scores, None) else None
+        return scores if self._run(matrix, n_jobs, first, last, scores, None, checked) else None
 
     def staged_scores(
         self, matrix: Any, n_jobs: int | None = None, every: int = 1
     ) -> Iterator[Array | None]:
         """Scores after each ``every`` trees (and after the last); None as in `scores`."""
-        scores = np.empty((matrix.shape[0], self.n_scores))
-        scores[:] = self.start
+        scores = self._start_scores(matrix)
         for first in range(0, self.n_trees, every):
             last = min(first + every, self.n_trees)
             if not self._run(matrix, n_jobs, first, last, scores, None):
@@ -130,9 +134,14 @@ class Ensemble:
             yield scores.copy()
 
     def leaves(self, matrix: Any, n_jobs: int | None = None) -> Array | None:
-        """Number of the leaf in each tree, int32 of shape (n_rows, n_trees); None as in `scores`."""
+        """Number of each row's leaf in each tree: int32, (n_rows, n_trees); None as in `scores`."""
         nodes = np.empty((matrix.shape[0], self.n_trees), NODE)
         return nodes if self._run(matrix, n_jobs, 0, self.n_trees, None, nodes) else None
+
+    def _start_scores(self, matrix: Any) -> Array:
+        scores = np.empty((matrix.shape[0], self.n_scores))
+        scores[:] = self.start
+        return scores
 
     def _run(
         self,
@@ -142,6 +151,7 @@ class Ensemble:
         last: int,
         scores: Array | None,
         nodes: Array | None,
+        checked: bool = True,
     ) -> bool:
         """Add to scores or fill in nodes; False if an infinite value was met."""
         n_rows, n_columns = matrix.shape
@@ -150,18 +160,20 @@ class Ensemble:
             matrix = matrix.tocsr()
             for start in range(0, n_rows, step):
                 rows = slice(start, start + step)
-                parts = (None if out is None else out[rows] for out in (scores, nodes))
-                if not self._run(matrix[rows].toarray(), n_jobs, first, last, *parts):
+                some_scores = None if scores is None else scores[rows]
+                some_nodes = None if nodes is None else nodes[rows]
+                block = matrix[rows].toarray()
+                if not self._run(block, n_jobs, first, last, some_scores, some_nodes, checked):
                     return False
             return True
-        if matrix.size == 0 or not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
-            matrix = np.ascontiguousarray(matrix)
         packed = self.packed
+        packed.check_width(n_columns)
+        matrix = _plain(matrix)
         task = np.zeros(TASK_WORDS, np.int64)
         task[ROW_STEP] = matrix.strides[0] // matrix.itemsize
         task[COLUMN_STEP] = matrix.strides[1] // matrix.itemsize
         task[N_COLUMNS] = n_columns
-        task[CHECKED] = 1
+        task[CHECKED] = checked
         task[N_SCORES] = 0 if scores is None else self.n_scores
         task[FIRST_TREE], task[LAST_TREE] = first, last
         flat = matrix.ravel(order="K")
@@ -212,6 +224,7 @@ class PackedTrees:
             node=chunks.node.astype(np.int32),
             **nodes.packed(column),
         )
+        self.n_columns = int(used[-1]) + 1 if len(used) else 0  # that a table must have
         self.cuts = {"d": chunks.threshold, "f": round_down(chunks.threshold)}
         self.slots = make_slots(self.arrays)
         room = _BLOCK_BYTES // (8 * max(1, len(used))) // GROUP * GROUP
@@ -222,6 +235,14 @@ class PackedTrees:
             + np.log2(n_leaves[walked] + 1).sum() * 2 * _SECONDS_PER_STEP
             + n_values.sum() * _SECONDS_PER_VALUE
         )
+
+    def check_width(self, n_columns: int) -> None:
+        """Raise an error if the trees ask for a column that is not there."""
+        if n_columns < self.n_columns:
+            raise ValueError(
+                f"the table has {n_columns} columns, but the trees ask for column "
+                f"{self.n_columns - 1}: give all the columns of the training table"
+            )
 
     def predict(self, flat: Array, task: Array, scores: Array | None, nodes: Array | None) -> bool:
         """Run the kernel on the rows of a task; fills in what the task leaves open."""
@@ -347,6 +368,13 @@ class _Chunks:
         self.node = node[order]
         self.keep = (np.uint64(ALL_BITS) - cleared[order]).astype(np.uint32)
         self.threshold = nodes.threshold[self.node]
+
+
+def _plain(matrix: Array) -> Array:
+    """The matrix as the kernels are compiled for, which spares compiling them for others."""
+    flags = matrix.flags
+    contiguous = flags.c_contiguous or flags.f_contiguous
+    return matrix if contiguous and flags.aligned and flags.writeable else matrix.copy()
 
 
 def round_down(thresholds: Array) -> Array:

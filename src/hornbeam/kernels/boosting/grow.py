@@ -23,6 +23,7 @@ from hornbeam.kernels.boosting.partition import (
     sum_counts,
 )
 from hornbeam.kernels.boosting.search import node_objective
+from hornbeam.kernels.boosting.sparse import fill_zeros
 from hornbeam.kernels.boosting.state import (
     BEST_CUT,
     BEST_FEATURE,
@@ -48,6 +49,7 @@ from hornbeam.kernels.boosting.state import (
     SEARCH_CATEGORY,
     SEARCH_NUMBER,
     SETTLE,
+    SPARSE,
     TABLE_AT,
     TEAM_AT,
     WORD_BUILD,
@@ -98,7 +100,10 @@ def count_and_search(slots, table, nodes, team, build, other, rank, size):
     one, two = max(build, int64(0)), max(other, int64(0))
     expect_more_than(table, nodes, team, 2 * rank, one)
     expect_more_than(table, nodes, team, 2 * rank + 1, two)
+    sparse = table.whole[SPARSE]
     width = max(int64(1), min(int64(64), n_active // (4 * size) if size > 1 else n_active))
+    if sparse and by_feature:
+        width = n_active  # one pass over the entries counts all features
     while True:
         first = width * atomic_add(words, WORD_SEARCH, 1)
         if first >= n_active or atomic_load(words, STOP) != 0:
@@ -110,6 +115,8 @@ def count_and_search(slots, table, nodes, team, build, other, rank, size):
             feature = int64(team.active[k])
             if build >= 0 and not by_feature:
                 add_shared(table, team, slot, feature, size)
+            if build >= 0 and sparse:
+                fill_zeros(table, nodes, team.cells, build, slot, feature)
             if build >= 0 and other >= 0:
                 subtract(table, team.cells, other_slot, slot, feature)
             if search_build:

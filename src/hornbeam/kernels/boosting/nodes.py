@@ -33,6 +33,8 @@ from hornbeam.kernels.boosting.state import (
     ROWS_AT,
     SEARCHING,
     SETTLE,
+    SPARSE,
+    SPREAD_COLUMN,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
@@ -188,7 +190,8 @@ def plan_build(slots, table, nodes, team, size):
         return
     words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
     few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
-    words[WORD_BY_FEATURE] = size == 1 or few or whole[N_ACTIVE] >= MANY_FEATURES
+    spread = few or whole[N_ACTIVE] >= MANY_FEATURES
+    words[WORD_BY_FEATURE] = size == 1 or (spread and not whole[SPARSE])
     plan_features(slots, table, build, 0)
     if other >= 0:
         plan_features(slots, table, other, 1)
@@ -254,6 +257,9 @@ def next_split(slots, size, unused, unused_too, none, rank):
             return 0.0
         words[WORD_NODE] = node
         mark_sides(table, nodes, team, node)
+        if table.whole[SPARSE]:
+            feature, none = int64(nodes.feature[node]), int64(0)
+            call_address(table.whole[SPREAD_COLUMN], (slots, feature, none, none, none, rank))
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)
         if size > 1 and nodes.last[node] - nodes.first[node] > CHUNK:
@@ -261,7 +267,7 @@ def next_split(slots, size, unused, unused_too, none, rank):
             return 0.0
         words[WORD_MODE] = SEARCHING
         chunk = int64(0)
-        while flag_chunk(table, rows, nodes, node, team.goes_left, chunk):
+        while flag_chunk(table, rows, nodes, team, node, chunk):
             chunk += 1
         n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
         settle = table.whole[SETTLE]

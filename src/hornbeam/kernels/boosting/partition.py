@@ -20,6 +20,7 @@ from hornbeam.kernels.boosting.state import (
     N_ROWS,
     SEED,
     SKIP_ZERO,
+    SPARSE,
     WORD_FLAGS,
     WORD_GRADIENT,
     WORD_HESSIAN,
@@ -105,10 +106,13 @@ def sum_counts(rows, n_rows):
 
 
 @part
-def flag_chunk(table, rows, nodes, node, goes_left, chunk):
+def flag_chunk(table, rows, nodes, team, node, chunk):
     """Flag the rows of a chunk that go left, and count them; False if there is no such chunk."""
     n_rows = table.whole[N_ROWS]
-    codes = int64(nodes.feature[node]) * n_rows
+    codes, at = table.by_feature, int64(nodes.feature[node]) * n_rows
+    if table.whole[SPARSE]:
+        codes, at = team.column, int64(0)
+    goes_left = team.goes_left
     source = int64(nodes.buffer[node]) * n_rows
     last = nodes.last[node]
     start = nodes.first[node] + chunk * CHUNK
@@ -116,7 +120,7 @@ def flag_chunk(table, rows, nodes, node, goes_left, chunk):
         return False
     count = int64(0)
     for j in range(start, end_of_chunk(start, last)):
-        goes = goes_left[table.by_feature[codes + int64(rows.row[source + j])]]
+        goes = goes_left[codes[at + int64(rows.row[source + j])]]
         rows.flag[j] = goes
         count += int64(goes)
     rows.counts[chunk] = count
@@ -152,7 +156,7 @@ def move_chunk(table, rows, nodes, node, n_left, chunk):
 def flag_together(table, rows, nodes, team, node):
     """First step, by all threads."""
     chunk = atomic_add(team.words, WORD_FLAGS, 1)
-    while flag_chunk(table, rows, nodes, node, team.goes_left, chunk):
+    while flag_chunk(table, rows, nodes, team, node, chunk):
         chunk = atomic_add(team.words, WORD_FLAGS, 1)
 
 

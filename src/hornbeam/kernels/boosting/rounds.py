@@ -17,6 +17,7 @@ from hornbeam.kernels.boosting.state import (
     N_ROWS,
     NODES_AT,
     ROWS_AT,
+    SPARSE,
     STRIDE,
     TABLE_AT,
     TEAM_AT,
@@ -61,13 +62,31 @@ load_scores = make_loader(Scores)
 
 
 @part
+def code_at(table, row, feature):
+    """The code of one cell of the table."""
+    if not table.whole[SPARSE]:
+        return int64(table.by_row[row * table.whole[STRIDE] + feature])
+    start, stop = table.cell_start[feature], table.cell_start[feature + 1]
+    low, high = table.entry_start[row], table.entry_start[row + 1]
+    while low < high:  # the first entry that is not before the feature's cells
+        middle = (low + high) >> 1
+        if int64(table.entry_cell[middle]) < start:
+            low = middle + 1
+        else:
+            high = middle
+    if low == table.entry_start[row + 1] or int64(table.entry_cell[low]) >= stop:
+        return int64(table.zero_code[feature])
+    code = int64(table.entry_cell[low]) - start
+    return int64(MISSING) if code == table.n_codes[feature] else code
+
+
+@part
 def walk(table, nodes, row):
     """The leaf of a row of codes."""
     node = int64(0)
-    at = row * table.whole[STRIDE]
     while nodes.child[node] != 0:
         feature = int64(nodes.feature[node])
-        code = int64(table.by_row[at + feature])
+        code = code_at(table, row, feature)
         if code == MISSING:
             left = int64(nodes.missing_left[node])
         elif table.is_category[feature]:

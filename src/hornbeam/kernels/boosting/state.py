@@ -29,6 +29,12 @@ class Table(NamedTuple):
     is_category: U1
     monotone: I8  # per feature: +1, 0, -1
     groups: U1  # interaction constraints: groups[group * N_FEATURES + feature]
+    entry_start: I8  # sparse table, by row: cells of its entries that are not zero ...
+    entry_cell: I4
+    column_start: I8  # ... and by feature: their rows and codes
+    column_row: I4
+    column_code: U1
+    zero_code: U1  # per feature
     whole: I8  # settings, numbered below
     real: F8
 
@@ -64,6 +70,8 @@ SEARCH_CATEGORY = 25
 CHOOSE_FEATURES = 26
 SETTLE = 27
 NEXT_SPLIT = 28
+SPREAD_COLUMN = 29
+SPARSE = 30  # there are entries instead of by_row and by_feature
 N_WHOLE = 32
 
 # Table.real
@@ -135,6 +143,7 @@ class Team(NamedTuple):
     member: U8  # ... and the codes that go left, 4 words
     sort_key: F8  # per thread: 256 categories in order
     sort_code: I4
+    column: U1  # codes of one feature of a sparse table, by row
     draw: U8  # keys of features while some are drawn
 
 

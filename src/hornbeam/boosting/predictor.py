@@ -1,0 +1,125 @@
+"""Prediction for serving: made once from a fitted model, then called for rows as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hornbeam.dtypes import NODE, Array
+from hornbeam.kernels.ensemble import (
+    COLUMN_STEP,
+    GROUP,
+    LAST_ROW,
+    LAST_TREE,
+    N_COLUMNS,
+    N_SCORES,
+    N_TREES,
+    N_USED,
+    ROW_STEP,
+    TASK_WORDS,
+    WIDTH,
+    predict_rows,
+)
+from hornbeam.tree.ensemble import Ensemble
+
+
+class Predictor:
+    """What a fitted model predicts, without the checks of ``predict``; see ``model.predictor()``.
+
+    Call it with a row (a 1-D array of ``n_features`` numbers) or with rows (2-D, float32 or
+    float64). For rows it returns what the model returns, for a row the entry of that row:
+    1-D probabilities, or one number. Any number of threads may call it at once.
+
+    A row is numbers as the trees see them: a category is its number in the training table
+    (an unknown number counts as missing), and missing is NaN. An infinite value is compared
+    like any other number, where ``predict`` refuses it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    link : callable or None
+        Turns scores, float64 of shape (n_rows, n_scores), into what is returned, with one
+        entry per row; None returns the scores (1-D if there is one per row).
+    n_features : int
+    classes : array or None
+        The labels that the columns of the result belong to; kept as ``predictor.classes``.
+    n_jobs : int or None, default 1
+        Threads for many rows at once.
+    """
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        link: Callable[[Array], Array] | None,
+        n_features: int,
+        classes: Array | None = None,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.ensemble = ensemble
+        self.link = link
+        self.n_features = int(n_features)
+        self.classes = classes
+        self.n_jobs = n_jobs
+        packed = ensemble.packed
+        packed.check_width(self.n_features)
+        self._start = ensemble.start[None, :]
+        self._slots = packed.slots
+        self._cuts = {np.dtype(char): cuts for char, cuts in packed.cuts.items()}
+        self._block_size = max(1, len(packed.arrays.used)) * GROUP
+        self._no_nodes = np.empty(0, NODE)
+        # read by all threads, written by none
+        self._task = np.zeros(TASK_WORDS, np.int64)
+        self._task[[ROW_STEP, COLUMN_STEP, N_COLUMNS]] = self.n_features, 1, self.n_features
+        self._task[[N_USED, WIDTH, LAST_ROW]] = len(packed.arrays.used), GROUP, 1
+        self._task[N_SCORES] = ensemble.n_scores
+        self._task[[N_TREES, LAST_TREE]] = ensemble.n_trees
+        for dtype in self._cuts:  # compiled now rather than at the first request
+            self(np.zeros(self.n_features, dtype))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Predictor, (self.ensemble, self.link, self.n_features, self.classes, self.n_jobs)
+
+    def __call__(self, rows: Any) -> Any:
+        """Predict one row or several."""
+        if type(rows) is not np.ndarray or rows.dtype not in self._cuts:
+            rows = np.asarray(rows, np.float64)
+        if rows.ndim != 1:
+            return self._predict_many(rows)
+        if len(rows) != self.n_features:
+            raise self._wrong_shape(rows)
+        flags = rows.flags
+        if not (flags.c_contiguous and flags.aligned and flags.writeable):
+            rows = rows.copy()
+        scores = self._start.copy()
+        predict_rows(
+            rows,
+            self._cuts[rows.dtype],
+            self._slots,
+            self._task,
+            np.empty(self._block_size, rows.dtype),
+            np.empty(GROUP, np.uint32),
+            np.empty(GROUP, np.uint32),
+            scores[0],
+            self._no_nodes,
+        )
+        return self._finish(scores)[0]
+
+    def _predict_many(self, rows: Array) -> Array:
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise self._wrong_shape(rows)
+        scores = self.ensemble.scores(rows, self.n_jobs, checked=False)
+        assert scores is not None  # only a check can refuse
+        return self._finish(scores)
+
+    def _finish(self, scores: Array) -> Array:
+        if self.link is not None:
+            return self.link(scores)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _wrong_shape(self, rows: Array) -> ValueError:
+        return ValueError(
+            f"the predictor got an array of shape {rows.shape}, but takes one row of "
+            f"{self.n_features} numbers or rows of shape (n, {self.n_features})"
+        )

@@ -1,0 +1,145 @@
+"""Code a sparse matrix into bins without making it dense.
+
+Only what is stored is coded; all other cells of a column are zero and share one code.
+Work and memory grow with the stored entries, not with the cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from hornbeam.data.coding import midpoints
+from hornbeam.dtypes import BIN, MISSING_BIN, ROW, Array
+from hornbeam.kernels.binning import cut_by_weight
+from hornbeam.runtime.team import run_parallel
+
+_SECONDS_PER_ENTRY = 100e-9
+_COLUMNS_AT_A_TIME = 64
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCodes:
+    """A sparse table as codes; the attributes that `Codes` has mean the same here.
+
+    Attributes
+    ----------
+    column_start : int64 array, length n_features + 1
+        The entries of a feature are column_start[f] .. column_start[f + 1].
+    column_row, column_code : int32 and uint8 array
+        Row and code of each entry that is not zero; 255 means missing.
+    zero_code : uint8 array
+        The code of a zero, per feature.
+    """
+
+    n_rows: int
+    n_codes: Array
+    edges: Array
+    edge_start: Array
+    column_start: Array
+    column_row: Array
+    column_code: Array
+    zero_code: Array
+    category_code: dict[int, Array] = field(default_factory=dict)
+
+    @property
+    def is_category(self) -> Array:
+        """No column of a sparse matrix is a category."""
+        return np.zeros(len(self.n_codes), np.uint8)
+
+
+def encode_sparse_bins(matrix: Any, max_bins: int, n_jobs: int | None = None) -> SparseCodes:
+    """Code a sparse matrix, as `hornbeam.data.coding.encode_bins` codes a dense one.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from hornbeam.data.sparse_coding import encode_sparse_bins
+    >>> codes = encode_sparse_bins(scipy.sparse.csc_array(np.array([[0.0], [2.0], [0.0]])), 255)
+    >>> codes.zero_code.tolist(), codes.column_code.tolist(), codes.edges.tolist()
+    ([0], [1], [1.0])
+    """
+    stored = _stored(matrix)
+    n_rows, n_features = stored.shape
+    edges: list[Array] = [np.empty(0)] * n_features
+
+    def find(task: int) -> None:
+        for feature in _span(task, n_features):
+            entries = stored.data[stored.indptr[feature] : stored.indptr[feature + 1]]
+            edges[feature] = _find_edges(entries, n_rows - len(entries), max_bins)
+
+    _for_columns(find, stored, n_jobs)
+    start = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
+    n_codes = np.diff(start) + 1
+    return _assign(stored, n_codes, np.concatenate([*edges, np.empty(0)]), start, n_jobs)
+
+
+def encode_sparse_like(codes: SparseCodes, matrix: Any, n_jobs: int | None = None) -> SparseCodes:
+    """Code another sparse matrix by the bins of a first one."""
+    stored = _stored(matrix)
+    coded = _assign(stored, codes.n_codes, codes.edges, codes.edge_start, n_jobs)
+    return replace(coded, zero_code=codes.zero_code)
+
+
+def _stored(matrix: Any) -> Any:
+    """The entries that are not zero, column by column, each column by rows."""
+    stored = scipy.sparse.csc_array(matrix, copy=True)
+    stored.sum_duplicates()
+    stored.eliminate_zeros()
+    stored.sort_indices()
+    return stored
+
+
+def _find_edges(entries: Array, n_zeros: int, max_bins: int) -> Array:
+    """Borders between the bins of a column with these entries and so many zeros."""
+    known = entries[~np.isnan(entries)]
+    distinct, counts = np.unique(known, return_counts=True)
+    if n_zeros:
+        place = np.searchsorted(distinct, 0.0)
+        distinct, counts = np.insert(distinct, place, 0.0), np.insert(counts, place, n_zeros)
+    below = np.arange(max(len(distinct) - 1, 0))
+    if len(distinct) > max_bins:
+        below = np.empty(max_bins, np.int64)
+        below = below[: cut_by_weight(counts, int(counts.sum()), max_bins, below)]
+    return midpoints(distinct[below], distinct[below + 1])
+
+
+def _assign(
+    stored: Any, n_codes: Array, edges: Array, start: Array, n_jobs: int | None
+) -> SparseCodes:
+    n_rows, n_features = stored.shape
+    code = np.empty(len(stored.data), BIN)
+    zero_code = np.empty(n_features, BIN)
+
+    def assign(task: int) -> None:
+        for feature in _span(task, n_features):
+            own = edges[start[feature] : start[feature + 1]]
+            span = slice(stored.indptr[feature], stored.indptr[feature + 1])
+            values = stored.data[span]
+            code[span] = np.searchsorted(own, values)  # x <= edge belongs below
+            code[span][np.isnan(values)] = MISSING_BIN
+            zero_code[feature] = np.searchsorted(own, 0.0)
+
+    _for_columns(assign, stored, n_jobs)
+    return SparseCodes(
+        n_rows,
+        n_codes.astype(np.int64),
+        edges,
+        start,
+        stored.indptr.astype(np.int64),
+        stored.indices.astype(ROW),
+        code,
+        zero_code,
+    )
+
+
+def _span(task: int, n_features: int) -> range:
+    return range(task * _COLUMNS_AT_A_TIME, min((task + 1) * _COLUMNS_AT_A_TIME, n_features))
+
+
+def _for_columns(work: Any, stored: Any, n_jobs: int | None) -> None:
+    n_tasks = -(-stored.shape[1] // _COLUMNS_AT_A_TIME)
+    run_parallel(work, n_tasks, n_jobs, len(stored.data) * _SECONDS_PER_ENTRY)

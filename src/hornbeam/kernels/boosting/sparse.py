@@ -1,0 +1,120 @@
+"""Sparse tables: count what is stored, and give the zeros what remains of the node.
+
+    sum of the zeros of a feature = sum of the node - sum of the feature's other cells
+
+so the work grows with the entries that are not zero.
+"""
+
+from __future__ import annotations
+
+from numba import int64
+
+from hornbeam.kernels.boosting.state import (
+    CHUNK,
+    FLUSH_ROWS,
+    LANE,
+    N_CELLS,
+    N_ROWS,
+    NODES_AT,
+    ROWS_AT,
+    TABLE_AT,
+    TEAM_AT,
+    WORD_COUNTS,
+    load_nodes,
+    load_rows,
+    load_table,
+    load_team,
+)
+from hornbeam.runtime.atomics import atomic_add
+from hornbeam.runtime.kernel import kernel, part
+
+
+@part
+def count_entries(table, rows, tiles, tile, buffer, first, last):
+    """Add the entries of rows to a tile of one word per cell."""
+    offset = buffer * table.whole[N_ROWS]
+    for j in range(offset + first, offset + last):
+        word, row = rows.word[j], int64(rows.row[j])
+        for entry in range(table.entry_start[row], table.entry_start[row + 1]):
+            tiles[tile + int64(table.entry_cell[entry])] += word
+
+
+@part
+def empty_cells(table, tiles, tile, sums, base, fresh):
+    """Add a tile to a histogram (or make it anew) and clear the tile."""
+    n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
+    mask = (int64(1) << lane) - 1
+    for cell in range(n_cells):
+        word = tiles[tile + cell]
+        tiles[tile + cell] = 0
+        if fresh:
+            sums[base + cell] = word >> lane
+            sums[base + n_cells + cell] = word & mask
+        else:
+            sums[base + cell] += word >> lane
+            sums[base + n_cells + cell] += word & mask
+
+
+@kernel
+def count_sparse_alone(slots, node, slot, unused, unused_too, rank):
+    """Make a node's histogram by one thread, into its slot."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    base = 2 * slot * table.whole[N_CELLS]
+    start, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
+    fresh = True
+    while start < last or fresh:
+        stop = min(start + FLUSH_ROWS, last)
+        count_entries(table, rows, team.tiles, 0, buffer, start, stop)
+        empty_cells(table, team.tiles, 0, team.cells, base, fresh)
+        fresh = False
+        start = stop
+    return 0.0
+
+
+@kernel
+def count_sparse_shared(slots, node, unused, unused_too, none, rank):
+    """Count a node's rows together with the other threads, each in a histogram of its own."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    n_cells = table.whole[N_CELLS]
+    tile, base = rank * n_cells, 2 * rank * n_cells
+    first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
+    fresh, held = True, int64(0)
+    while True:
+        start = first + CHUNK * atomic_add(team.words, WORD_COUNTS, 1)
+        if start >= last or held + CHUNK > FLUSH_ROWS:
+            empty_cells(table, team.tiles, tile, team.sums, base, fresh)
+            fresh, held = False, int64(0)
+        if start >= last:
+            return 0.0
+        stop = min(start + CHUNK, last)
+        held += stop - start
+        count_entries(table, rows, team.tiles, tile, buffer, start, stop)
+
+
+@part
+def fill_zeros(table, nodes, cells, node, slot, feature):
+    """Give the zeros of a feature what remains of the node."""
+    n_cells = table.whole[N_CELLS]
+    start, stop = table.cell_start[feature], table.cell_start[feature + 1]
+    zero = start + int64(table.zero_code[feature])
+    for plane in range(2):
+        base = (2 * slot + plane) * n_cells
+        total = nodes.gradient[node] if plane == 0 else nodes.hessian[node]
+        cells[base + zero] = 0
+        for cell in range(start, stop):
+            total -= cells[base + cell]
+        cells[base + zero] = total
+
+
+@kernel
+def spread_column(slots, feature, unused, unused_too, none, rank):
+    """Write the code of every row of a feature, for the rows to be parted by it."""
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
+    zero = table.zero_code[feature]
+    for row in range(table.whole[N_ROWS]):
+        team.column[row] = zero
+    for entry in range(table.column_start[feature], table.column_start[feature + 1]):
+        team.column[table.column_row[entry]] = table.column_code[entry]
+    return 0.0
