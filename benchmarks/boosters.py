@@ -8,7 +8,7 @@ only the number of rounds is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -45,8 +45,10 @@ class Library:
         Their names; a task that is not there is not for this library.
     rounds : str
         Its name for the number of rounds.
+    threads : str
+        Its name for the number of threads; empty where only the thread pool says.
     always : dict
-        Parameters of every estimator: threads, silence, the seed.
+        Parameters of every estimator: silence, the seed.
     equal : dict
         Parameters that make it comparable: see :func:`equal`.
     table : callable(X) -> X
@@ -61,6 +63,7 @@ class Library:
     module: str
     estimators: Mapping[Task, str]
     rounds: str
+    threads: str
     always: Mapping[str, Any]
     equal: Mapping[str, Any]
     table: Callable[[Any], Any] = lambda X: X
@@ -80,10 +83,14 @@ class Library:
         wide = scipy.sparse.issparse(data.X) and data.X.shape[1] > MOST_DENSE_COLUMNS
         return data.task in self.estimators and not (wide and self.table is _dense_or_coded)
 
-    def make(self, task: Task, n_rounds: int = ROUNDS, **parameters: Any) -> Any:
-        """Return an estimator with the defaults of the library but for what is given."""
-        factory = getattr(self._imported, self.estimators[task])
-        return factory(**{self.rounds: n_rounds}, **self.always, **parameters)
+    def parameters(self, n_rounds: int, n_threads: int = THREADS) -> dict[str, Any]:
+        """Return what an estimator is given even where it has its default settings."""
+        threads = {self.threads: n_threads} if self.threads else {}
+        return {self.rounds: n_rounds, **threads, **self.always}
+
+    def make(self, task: Task, **parameters: Any) -> Any:
+        """Return an estimator."""
+        return getattr(self._imported, self.estimators[task])(**parameters)
 
     def fit(self, estimator: Any, X: Any, y: Any, queries: Any = None) -> Any:
         """Fit on a table that :attr:`table` made; return the estimator."""
@@ -140,7 +147,8 @@ LIBRARIES = {
                 "ranking": "GradientBoostingRanker",
             },
             "n_estimators",
-            {"n_jobs": THREADS, "random_state": 0},
+            "n_jobs",
+            {"random_state": 0},
             {"learning_rate": 0.1, "max_leaf_nodes": 31, "max_bins": 255, "min_samples_leaf": 20},
         ),
         Library(
@@ -152,7 +160,8 @@ LIBRARIES = {
                 "ranking": "LGBMRanker",
             },
             "n_estimators",
-            {"num_threads": THREADS, "random_state": 0, "verbosity": -1},
+            "n_jobs",
+            {"random_state": 0, "verbosity": -1},
             {"learning_rate": 0.1, "num_leaves": 31, "max_bin": 255, "min_child_samples": 20},
         ),
         Library(
@@ -164,7 +173,8 @@ LIBRARIES = {
                 "ranking": "XGBRanker",
             },
             "n_estimators",
-            {"n_jobs": THREADS, "random_state": 0, "enable_categorical": True},
+            "n_jobs",
+            {"random_state": 0, "enable_categorical": True},
             {  # it has no least number of rows in a leaf, only a least sum of hessians
                 "learning_rate": 0.1,
                 "tree_method": "hist",
@@ -183,12 +193,8 @@ LIBRARIES = {
                 "ranking": "CatBoostRanker",
             },
             "iterations",
-            {
-                "thread_count": THREADS,
-                "random_seed": 0,
-                "verbose": False,
-                "allow_writing_files": False,
-            },
+            "thread_count",
+            {"random_seed": 0, "verbose": False, "allow_writing_files": False},
             # Its own kind of tree, all nodes of a level split alike, with 32 leaves.
             {"learning_rate": 0.1, "depth": 5, "border_count": 254},
             table=_words,
@@ -203,6 +209,7 @@ LIBRARIES = {
                 "regression": "HistGradientBoostingRegressor",
             },
             "max_iter",
+            "",
             # By default it stops early, but not always: all are to make the same rounds.
             {"random_state": 0, "early_stopping": False},
             {"learning_rate": 0.1, "max_leaf_nodes": 31, "max_bins": 255, "min_samples_leaf": 20},
@@ -240,13 +247,21 @@ class Setup:
     target: Target | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     n_rounds: int = ROUNDS
+    n_threads: int = THREADS
 
     @property
     def title(self) -> str:
         return self.name or self.library.name
 
+    def changed(self, name: str = "", target: Target | None = None, **parameters: Any) -> Setup:
+        """Return the same with some other parameters."""
+        changed = {**self.parameters, **parameters}
+        return replace(self, name=name or self.name, target=target, parameters=changed)
+
     def make(self, task: Task) -> Any:
-        return self.library.make(task, self.n_rounds, **self.parameters)
+        """Return a new estimator."""
+        given = self.library.parameters(self.n_rounds, self.n_threads)
+        return self.library.make(task, **given, **self.parameters)
 
     def fitted(self, data: DataSet) -> Any:
         """Return a new model of the training rows."""

@@ -17,6 +17,7 @@ PACKAGES = (
     "xgboost",
     "lightgbm",
     "catboost",
+    "lleaves",
     "ydf",
     "dask",
 )

@@ -24,7 +24,7 @@ Written by `python -m benchmarks <name>` from the files in `results/`; edits her
 Contenders of a case run alternately in one process on the same arrays; "best" is the best of
 several runs, after a first call on a few rows ("warm-up"), which may compile. "2.00x as fast"
 compares with the contender named behind it, and so does "0.50x as much". The score is the
-accuracy (R2 for regression) on rows that the fit did not see.
+accuracy (R2 for regression, AUC for boosting) on rows that the fit did not see.
 """
 
 
@@ -125,7 +125,8 @@ def _remarks(report: Report) -> list[str]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    ratio = "" if row.ratio is None else f"{row.ratio:.2f}x {row.meaning} as {row.reference}"
+    digits = 2 if row.unit in ("s", "MB", "x") else 4  # what is left is how good a model is
+    ratio = "" if row.ratio is None else f"{row.ratio:.{digits}f}x {row.meaning} as {row.reference}"
     target = "" if row.target is None else f"{row.target}: {row.verdict}"
     score = "" if row.score is None else f"{row.score:.4f}"
     warm_up = "" if row.warm_up is None else quantity(row.warm_up, "s")
@@ -141,7 +142,11 @@ def quantity(value: float, unit: str) -> str:
     --------
     >>> quantity(0.00123, "s"), quantity(12.3456, "s"), quantity(130, "MB")
     ('1.23 ms', '12.3 s', '130 MB')
+    >>> quantity(0.32154, "")  # without a unit: how good a model is
+    '0.3215'
     """
+    if not unit:
+        return f"{value:.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
     if unit == "s":
         for name, size in (("s", 1.0), ("ms", 1e-3)):
             if abs(value) >= size:

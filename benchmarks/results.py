@@ -53,7 +53,7 @@ class Row:
     value : float
         The measurement: for times, the best of ``runs``.
     unit : str
-        "s", "MB" or "x".
+        "s", "MB", "x", "sets", or nothing for how good a model is.
     runs : tuple of float
         Every repetition, in the order they ran.
     warm_up : float or None
@@ -66,7 +66,7 @@ class Row:
         "as fast": reference's value over this value, so more is better;
         "as much": this value over the reference's, so less is better.
     score : float or None
-        Accuracy (R2 for regression) on rows that the fit did not see.
+        Accuracy (R2 for regression, AUC for boosting) on rows that the fit did not see.
     target : Target or None
     digest : str
         Fingerprint of the result, where the case asks for one.

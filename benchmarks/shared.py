@@ -27,11 +27,25 @@ TEST_SHARE = 0.25
 
 # Columns that give the answer away, or are a name of the row.
 DROPPED = {
-    "airlines_2k_per_year": (
-        "ArrDelay IsArrDelayed DepDelay DepTime ArrTime ActualElapsedTime AirTime TaxiIn TaxiOut "
-        "Cancelled CancellationCode Diverted CarrierDelay WeatherDelay NASDelay SecurityDelay "
-        "LateAircraftDelay"
-    ).split(),
+    "airlines_2k_per_year": [
+        "ArrDelay",
+        "IsArrDelayed",
+        "DepDelay",
+        "DepTime",
+        "ArrTime",
+        "ActualElapsedTime",
+        "AirTime",
+        "TaxiIn",
+        "TaxiOut",
+        "Cancelled",
+        "CancellationCode",
+        "Diverted",
+        "CarrierDelay",
+        "WeatherDelay",
+        "NASDelay",
+        "SecurityDelay",
+        "LateAircraftDelay",
+    ],
     "ames_housing": ["Order", "PID"],
     "bike_sharing_hour": ["instant", "dteday", "casual", "registered"],
     "credit_card_default": ["ID"],
@@ -43,10 +57,19 @@ DROPPED = {
 }
 # Numbers that meta.json takes for categories, because missing ones are written NA.
 NUMBERS = {
-    "ames_housing": (
-        "Lot Frontage|Mas Vnr Area|BsmtFin SF 1|BsmtFin SF 2|Bsmt Unf SF|Total Bsmt SF|"
-        "Bsmt Full Bath|Bsmt Half Bath|Garage Yr Blt|Garage Cars|Garage Area"
-    ).split("|"),
+    "ames_housing": [
+        "Lot Frontage",
+        "Mas Vnr Area",
+        "BsmtFin SF 1",
+        "BsmtFin SF 2",
+        "Bsmt Unf SF",
+        "Total Bsmt SF",
+        "Bsmt Full Bath",
+        "Bsmt Half Bath",
+        "Garage Yr Blt",
+        "Garage Cars",
+        "Garage Area",
+    ],
 }
 # Of several targets the first one, or the one that meta.json names.
 TARGETS = {"scene_multilabel": "c294"}
@@ -105,7 +128,9 @@ class SharedSet:
         parts = next(split.split(self.X, self.y, self.queries))
         # Files may hold the best rows of a query first: equal scores must not profit by it.
         rng = np.random.default_rng(seed)
-        train, test = (rows[np.lexsort((rng.random(len(rows)), self.queries[rows]))] for rows in parts)
+        train, test = (
+            rows[np.lexsort((rng.random(len(rows)), self.queries[rows]))] for rows in parts
+        )
         return DataSet(
             self._title(len(train)),
             _rows(self.X, train),
@@ -203,7 +228,7 @@ def _clean(frame: pd.DataFrame, meta: dict[str, Any]) -> tuple[Any, Any]:
         )
         for column in X
     }
-    X = pd.DataFrame(columns)
+    X = pd.DataFrame(columns).dropna(axis="columns", how="all")
     return (X if words & set(X) else X.to_numpy(np.float32)), frame[target].to_numpy()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -26,7 +26,9 @@ def read_groups(constraint: Any, schema: Schema) -> Array | None:
     groups = []
     for group in constraint:
         row = np.zeros(schema.n_features, bool)
-        for member in [group] if isinstance(group, (str, Integral)) else group:
+        if isinstance(group, str) or not isinstance(group, Iterable):
+            group = [group]
+        for member in group:
             row[_position(member, schema)] = True
         groups.append(row)
     rest = ~np.logical_or.reduce(groups) if groups else np.ones(schema.n_features, bool)

@@ -13,6 +13,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,7 +26,7 @@ from hornbeam.boosting.table import CodedTable
 from hornbeam.dtypes import Array
 from hornbeam.losses import Loss, check_slopes
 
-_TREE_KEY = 0x7261_6E6B  # tells the draws of trees from other draws with the same seed
+_DROP_KEY = 1  # tells the draws of dropped rounds from other draws with the same seed
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,9 @@ def boost(
 ) -> Boosted:
     """Boost; ``talk`` is told of every round and returns True to stop."""
     loss = scores.loss
-    skip_zero = len(scores.weight) > 1 and not bool(np.all(scores.weight > 0))
     scores.take_slopes(n_jobs)
     check_slopes(loss, scores.peak, rounds.order)
-    grower = BoostedGrower(table, rules, scores, n_jobs, skip_zero)
+    grower = BoostedGrower(table, rules, scores, n_jobs)
     watcher = None if validation is None else Follower(*validation, grower.size)
     result = Boosted()
     refit = rounds.order == 1 or loss.leaf_rule != "newton"
@@ -92,7 +93,7 @@ def boost(
             seed = _seed_of(rounds.seed, number, which)
             tree = grower.grow(which, seed, _draw_features(rules, table.n_features, seed))
             if refit:
-                _refit_leaves(tree, grower, scores, before, which, n_jobs)
+                _refit_leaves(tree, grower, before, which, n_jobs)
             tree.value = rate * tree.value
             last = which == loss.n_scores - 1
             grower.advance(tree.value, which, with_slopes=last and not dropped)
@@ -131,30 +132,28 @@ class Follower:
 
 
 def _refit_leaves(
-    tree: GrownTree,
-    grower: BoostedGrower,
-    scores: RowScores,
-    before: Array,
-    which: int,
-    n_jobs: int | None,
+    tree: GrownTree, grower: BoostedGrower, before: Array, which: int, n_jobs: int | None
 ) -> None:
     """Choose the values of the leaves anew, by the loss's own rule or a line search.
 
     ``before`` are the scores at the start of the round: all trees of a round, one per
-    class, start from the same place.
+    class, start from the same place. Constraints hold for the new values, too.
     """
-    weight = np.broadcast_to(scores.weight, scores.n_rows)
-    tree.value = tree.step.copy()
-    tree.value[tree.child == 0] = leaf_values(
+    scores, leaf = grower.scores, tree.child == 0
+    values = leaf_values(
         scores.loss,
         scores.target,
-        weight,
+        np.broadcast_to(scores.weight, scores.n_rows),
         before.reshape(scores.loss.n_scores, -1),
         grower.rows_of_leaves(tree),
         n_jobs,
         which,
         scores.groups if len(scores.groups) > 1 else None,
     )
+    limit = grower.rules.max_delta_step or np.inf
+    values = np.clip(np.clip(values, -limit, limit), tree.lower[leaf], tree.upper[leaf])
+    tree.value = tree.step.copy()
+    tree.value[leaf] = values
 
 
 # --- draws -------------------------------------------------------------------------------
@@ -162,7 +161,8 @@ def _refit_leaves(
 
 def _seed_of(seed: int, number: int, which: int) -> int:
     """A seed for a tree that depends on its place in the model, not on what came before."""
-    return int(np.random.SeedSequence([_TREE_KEY, seed, number, which]).generate_state(1)[0])
+    place = struct.pack("<QQQ", seed, number, which)
+    return int.from_bytes(hashlib.blake2b(place, digest_size=4).digest(), "little")
 
 
 def _draw_features(rules: BoostRules, n_features: int, seed: int) -> Array:
@@ -178,7 +178,7 @@ def _draw_dropped(rounds: Rounds, number: int, n_before: int) -> list[int]:
     """DART: rounds that are left out while the next one is learnt."""
     if rounds.drop_rate == 0.0 or n_before == 0:
         return []
-    random = np.random.default_rng([_TREE_KEY, rounds.seed, number, 1 << 20])
+    random = np.random.default_rng([_DROP_KEY, rounds.seed, number])
     if random.random() < rounds.skip_drop:
         return []
     dropped = np.flatnonzero(random.random(n_before) < rounds.drop_rate)

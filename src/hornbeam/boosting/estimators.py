@@ -130,12 +130,16 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         self
         """
         given = Given(X, y, sample_weight, init_score, None)
-        valid = None if X_val is None else Given(X_val, y_val, sample_weight_val, None, None)
+        valid = None
+        if X_val is not None or y_val is not None:
+            valid = Given(X_val, y_val, sample_weight_val, None, None)
         return self._fit(given, valid, callbacks)
 
     def _fit(self, given: Given, valid: Given | None, callbacks: Sequence[Any]) -> Any:
         check_params(self)
         before = self._kept_from_before()
+        if before is None:
+            self._forget()  # a fit that fails leaves nothing behind
         fitted = self._boost(given, valid, callbacks, before)
         self._forget()
         for name, value in fitted.items():
@@ -147,18 +151,23 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     ) -> dict[str, Any]:
         """Boost; returns all fitted attributes."""
         name = type(self).__name__
-        schema, matrix = Schema.learn(given.X, name, self.categorical_features, self.unseen)
+        if before is None:
+            schema, matrix = Schema.learn(given.X, name, self.categorical_features, self.unseen)
+        else:
+            schema, matrix = before.schema_, before.schema_.read(given.X, name)
         fitted: dict[str, Any] = {"schema_": schema, "n_features_in_": schema.n_features}
         if schema.named:
             fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
         rows = self._read_rows(given, matrix, fitted)
+        if before is not None:
+            _check_classes(before, fitted)
         seed = _seed(self.random_state) if before is None else before.seed_
         fitted["seed_"] = seed
         watched = None
         if valid is not None:
+            if valid.X is None or valid.y is None:
+                raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
             watched = self._read_rows(valid, schema.read(valid.X, name), fitted, True)
-        elif self.early_stopping:
-            rows, watched = self._hold_out(rows, seed)
         options = LossOptions(
             getattr(self, "quantile", 0.5),
             getattr(self, "huber_quantile", 0.9),
@@ -173,6 +182,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             weight=rows.weight,
         )
         loss.check_target(rows.target)
+        if watched is not None:
+            loss.check_target(watched.target)
+        elif self.early_stopping:
+            rows, watched = self._hold_out(rows, seed)
         rules = self._rules(schema, loss)
         table = code_table(
             rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
@@ -205,6 +218,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             verbose=self.verbose,
             callbacks=callbacks,
             history=None if before is None else before.history_,
+            n_before=n_before,
         )
         with watch:
             grown = boost(
@@ -234,6 +248,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _kept_from_before(self) -> Any:
         """The estimator itself if this fit goes on where the last one ended."""
+        if self.early_stopping and self.drop_rate > 0.0:
+            raise ValueError(
+                f"early_stopping=True does not go with drop_rate={self.drop_rate}: later rounds "
+                "change the trees of earlier ones, so there is no best round to go back to."
+            )
         if not self.warm_start or "ensemble_" not in self.__dict__:
             return None
         if self.drop_rate > 0.0:
@@ -259,10 +278,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         n_rows = matrix.shape[0]
         if n_rows > MAX_ROWS:
             raise ValueError(f"X has {n_rows} rows; at most {MAX_ROWS} are possible.")
-        weight = _moderate(read_weights(given.sample_weight, n_rows))
+        weight = read_weights(given.sample_weight, n_rows)
         target, weight = self._read_target(given.y, weight, fitted, again)
         check_length(target, n_rows)
-        return _Rows(matrix, target, weight, given.init_score, given.groups)
+        rows = _Rows(matrix, target, _moderate(weight), given.init_score, given.groups)
+        return rows if (weight > 0).all() else rows.chosen(weight > 0)
 
     def _hold_out(self, rows: _Rows, seed: int) -> tuple[_Rows, _Rows]:
         """Part the rows at random into those to learn from and those to watch."""
@@ -483,16 +503,27 @@ class _Rows:
         self.init_score, self.groups = init_score, groups
 
     def chosen(self, mask: Array) -> _Rows:
-        """Some of the rows; queries stay whole."""
+        """Some of the rows."""
         init = None if self.init_score is None else np.asarray(self.init_score)[mask]
         groups = self.groups
         if groups is not None:
-            sizes = np.diff(groups)[mask[groups[:-1]]]
+            sizes = np.add.reduceat(mask.astype(np.int64), groups[:-1])
+            sizes = sizes[sizes > 0]
             groups = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         matrix = self.matrix
         if scipy.sparse.issparse(matrix):
             matrix = scipy.sparse.csr_array(matrix)
         return _Rows(matrix[mask], self.target[mask], self.weight[mask], init, groups)
+
+
+def _check_classes(before: Any, fitted: dict[str, Any]) -> None:
+    """A model that goes on learning keeps its classes."""
+    classes, earlier = fitted.get("classes_"), getattr(before, "classes_", None)
+    if classes is not None and not np.array_equal(classes, earlier):
+        raise ValueError(
+            f"warm_start=True goes on with a model of the classes {earlier.tolist()[:10]}, but y "
+            f"holds {classes.tolist()[:10]}. Fit a new model, or pass rows of the same classes."
+        )
 
 
 def _moderate(weight: Array) -> Array:

@@ -48,11 +48,8 @@ _UNLIMITED = 2**31 - 1
 _SECONDS_PER_PAIR = 1e-9  # of a (row, feature) pair in a tree of usual depth
 _SECONDS_PER_CELL = 4e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
-# Bits of a row's hessian, and of its gradient without the sign: FLUSH_ROWS rows of them
-# fit into a word of 64 bits. Where all hessians are equal, they are just 1.
-_HESSIAN_BITS = 15
-_GRADIENT_BITS = 63 - 2 * s.FLUSH_BITS - _HESSIAN_BITS - 2
-_GRADIENT_BITS_ALONE = 30
+_LEAST_HESSIAN_BITS = 15
+_MOST_GRADIENT_BITS = 30
 _GROUPS_AT_A_TIME = 16
 
 
@@ -84,8 +81,8 @@ class GrownTree:
     """A tree as growing leaves it behind: codes instead of thresholds, sums as integers."""
 
     __slots__ = (
-        "child", "count", "cut", "feature", "gradient", "hessian", "member", "missing_left",
-        "step", "value",
+        "child", "count", "cut", "feature", "gradient", "hessian", "lower", "member",
+        "missing_left", "step", "upper", "value",
     )  # fmt: skip
 
     def __init__(self, nodes: s.Nodes, n_nodes: int, units: tuple[float, float]) -> None:
@@ -97,6 +94,8 @@ class GrownTree:
         self.gradient = nodes.gradient[:n_nodes] * units[0]
         self.hessian = nodes.hessian[:n_nodes] * units[1]
         self.count = nodes.last[:n_nodes] - nodes.first[:n_nodes]
+        self.lower = nodes.lower[:n_nodes].copy()
+        self.upper = nodes.upper[:n_nodes].copy()
         self.step = nodes.value[:n_nodes].copy()  # the Newton step of each node
         self.value = self.step  # what it adds to a score
 
@@ -110,7 +109,6 @@ class BoostedGrower:
         rules: BoostRules,
         scores: RowScores,
         n_jobs: int | None,
-        skip_zero: bool = False,
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = _most_leaves(rules, n_rows)
@@ -121,11 +119,10 @@ class BoostedGrower:
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
-        self.table.whole[s.SKIP_ZERO] = skip_zero
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.rows = s.Rows(
-            np.empty(0, np.float32),  # set for each tree
+            scores.slope,  # those of one score are chosen for each tree
             np.zeros(2 * n_rows + s.AHEAD, ROW),
             np.empty(2 * n_rows, np.int64),
             np.empty(n_rows, np.uint8),
@@ -158,6 +155,7 @@ class BoostedGrower:
         )
         self.words = self.team.words
         self.score_slots = scores.slots(size)
+        self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
         compiled(grow_boosted, GROW_SIGNATURE)
         compiled(rounds.advance, rounds.ADVANCE_SIGNATURE)
 
@@ -180,9 +178,9 @@ class BoostedGrower:
         table.whole[s.SEED] = seed
         subsample = self.rules.subsample
         table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
-        n_rows = self.scores.n_rows
-        slope = self.scores.slope[2 * which * n_rows : 2 * (which + 1) * n_rows]
-        self.slots = make_slots(table, self.rows._replace(slope=slope), self.nodes, self.team)
+        # the slopes of this score: 8 bytes per row
+        slope = self.scores.slope.ctypes.data + 8 * which * self.scores.n_rows
+        self.slots[s.ROWS_AT : s.ROWS_AT + 2] = slope, 2 * self.scores.n_rows
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
@@ -326,8 +324,8 @@ class RowScores:
             0.0,
         )
         if len(self.groups) > 1:
-            firsts = self.groups[:-1] if len(self.weight) > 1 else np.zeros(n_units, np.int64)
-            total = self.weight[firsts].sum()
+            weight = np.broadcast_to(self.weight, self.n_rows)
+            total = (np.add.reduceat(weight, self.groups[:-1]) / np.diff(self.groups)).sum()
         else:
             total = self.weight.sum() if len(self.weight) > 1 else self.weight[0] * self.n_rows
         return float(self.sums.sum() / total)
@@ -407,14 +405,19 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
 
 
 def _set_units(table: s.Table, peak: Array, equal_hessians: bool) -> tuple[float, float]:
-    """Choose what one unit of a gradient and of a hessian is worth."""
-    if equal_hessians:
-        table.whole[s.LANE] = s.FLUSH_BITS + 1
-        gradient_unit, hessian_unit = _unit(peak[0], _GRADIENT_BITS_ALONE), float(peak[1])
-    else:
-        table.whole[s.LANE] = s.FLUSH_BITS + _HESSIAN_BITS + 1
-        gradient_unit = _unit(peak[0], _GRADIENT_BITS)
-        hessian_unit = _unit(peak[1], _HESSIAN_BITS)
+    """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
+
+    The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
+    the hessians into the lane, those of the gradients and a sign into the rest. Where all
+    hessians are equal, they are just 1.
+    """
+    row_bits = min(int(table.whole[s.N_ROWS]), s.FLUSH_ROWS).bit_length()
+    spare = 62 - 2 * row_bits
+    hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
+    gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)
+    table.whole[s.LANE] = row_bits + hessian_bits
+    gradient_unit = _unit(peak[0], gradient_bits)
+    hessian_unit = float(peak[1]) if equal_hessians else _unit(peak[1], hessian_bits)
     table.real[s.GRADIENT_UNIT], table.real[s.GRADIENT_SCALE] = gradient_unit, 1 / gradient_unit
     table.real[s.HESSIAN_UNIT], table.real[s.HESSIAN_SCALE] = hessian_unit, 1 / hessian_unit
     return gradient_unit, hessian_unit

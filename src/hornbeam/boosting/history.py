@@ -27,12 +27,16 @@ class Watch:
         verbose: int | None,
         callbacks: Sequence[Callable[[RoundReport], Any]],
         history: dict[str, Array] | None,
+        n_before: int = 0,
     ) -> None:
         self.rounds, self.metric, self.patience, self.tol = rounds, metric, patience, tol
         self.callbacks = callbacks
-        self.train: list[float] = list((history or {}).get("train", []))
-        self.valid: list[float] = list((history or {}).get("validation", []))
-        self.best, self.best_number = np.inf, 0
+        earlier = history or {}
+        self.train: list[float] = list(earlier.get("train", ()))[:n_before]
+        self.valid: list[float] = list(earlier.get("validation", ()))[:n_before]
+        # a model that was stopped early ends with its best round
+        self.best = self.valid[-1] if len(self.valid) == n_before > 0 else np.inf
+        self.best_number = n_before
         self.bar = ProgressBar(rounds, verbose)
         self.wants_train_loss = bool(callbacks) or bool(verbose) or patience is not None
 
@@ -48,7 +52,7 @@ class Watch:
             self.train.append(report.train_loss)
         if report.valid_loss is not None:
             self.valid.append(report.valid_loss)
-            if report.valid_loss < self.best - self.tol:
+            if self.best == np.inf or report.valid_loss < self.best - self.tol * abs(self.best):
                 self.best, self.best_number = report.valid_loss, report.number
         self.bar.show(report, self.metric)
         stop = False
@@ -60,7 +64,7 @@ class Watch:
 
     def best_round(self, n_rounds: int) -> int:
         """How many rounds to keep."""
-        return n_rounds if self.patience is None else max(1, self.best_number)
+        return n_rounds if self.patience is None else self.best_number
 
     def history(self) -> dict[str, Array]:
         """Losses by round."""

@@ -156,7 +156,7 @@ PARAMETERS.update(
         ),
         "tol": Parameter(
             "float",
-            "Least improvement of the validation loss that counts.",
+            "Least improvement of the validation loss that counts, as a share of it.",
             [Interval(Real, 0.0, None, closed="left")],
         ),
         "warm_start": Parameter(

@@ -161,7 +161,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         y : array-like of shape (n_samples,)
             Relevance of each document to its query: 0, 1, 2, ...
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; a query has that of its first row.
+            Weights of the documents; a query counts by their mean.
         group : array-like of int, optional
             Number of rows of each query, in the order of the rows.
         qid : array-like of shape (n_samples,), optional

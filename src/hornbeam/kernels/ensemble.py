@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import int64, types, uint32, uint64
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
-from hornbeam.dtypes import SUBSET
+from hornbeam.dtypes import SUBSET, WORD_BITS
 from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import BOUNDS_CHECK, kernel, part
@@ -88,12 +89,14 @@ def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 @intrinsic
 def bare(typing_context: Any, array: Any) -> Any:
     """Pointer to the elements of an array: no negative index, so no test for one."""
-    if BOUNDS_CHECK:
-        return array(array), lambda context, builder, sig, args: args[0]
-    signature = types.CPointer(array.dtype)(array)
-    return signature, lambda context, builder, sig, args: _data(
-        context, builder, sig.args[0], args[0]
-    )
+    signature = (array if BOUNDS_CHECK else types.CPointer(array.dtype))(array)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if BOUNDS_CHECK:  # the array itself, which has an owner more then
+            return impl_ret_borrowed(context, builder, sig.return_type, args[0])
+        return _data(context, builder, sig.args[0], args[0])
+
+    return signature, generate
 
 
 def _make_sift(n_vectors: int, n_lanes: int) -> Any:
@@ -215,19 +218,26 @@ def sift_sets(packed, block, width, n_lanes, first, last, bits):
     """Clear bits at the nodes of a chunk that ask for categories."""
     for question in range(first, last):
         node = int64(packed.node[question])
-        limit = packed.threshold[2 * node]
         words = packed.set_start[node]
         keep = packed.keep[question]
         column = int64(packed.column[question]) * width
-        for lane in range(n_lanes):
-            x = block[column + lane]
-            right = int64(packed.missing[node])
-            if x >= 0 and x < limit:
-                category = int64(x)
-                word = packed.set_words[words + (category >> 6)]
-                right = int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
-            if right != 0:
-                bits[lane] &= keep
+        missing_left = uint64(1 - packed.missing[node])
+        if packed.set_start[node + 1] - words == 1:  # LLVM makes vectors of this loop
+            word = packed.set_words[words]
+            for lane in range(n_lanes):
+                x = block[column + lane]
+                known = (x >= 0) & (x < WORD_BITS)
+                left = (word >> uint64(x)) & uint64(1) if known else missing_left
+                bits[lane] &= uint32(ALL_BITS) if left != 0 else keep
+        else:
+            limit = packed.threshold[2 * node]
+            for lane in range(n_lanes):
+                x = block[column + lane]
+                known = (x >= 0) & (x < limit)
+                category = uint64(x) if known else uint64(0)
+                word = packed.set_words[words + int64(category >> uint64(6))]
+                left = (word >> (category & uint64(63))) & uint64(1) if known else missing_left
+                bits[lane] &= uint32(ALL_BITS) if left != 0 else keep
 
 
 @part

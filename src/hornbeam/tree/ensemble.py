@@ -279,7 +279,10 @@ class _Nodes:
         self.n_branches = _joined([tree.n_branches for tree in trees], np.int64)
         self.child = _joined([tree.first_child for tree in trees], np.int64) + offset
         self.child[self.kind == 0] = np.flatnonzero(self.kind == 0)  # a leaf is its own child
-        self.set_words = _joined([tree.set_words for tree in trees], np.uint64)
+        # and one more word, which is read, but not used, for a set without words
+        self.set_words = _joined(
+            [*(tree.set_words for tree in trees), np.zeros(1, np.uint64)], np.uint64
+        )
         self.set_start = _starts(_joined([np.diff(tree.set_start) for tree in trees], np.int64))
         self._number_leaves()
 
@@ -384,7 +387,7 @@ def round_down(thresholds: Array) -> Array:
     """
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
-    below = np.nextafter(near, np.float32(-np.inf))
+        below = np.nextafter(near, np.float32(-np.inf))
     return np.where(near.astype(np.float64) > thresholds, below, near)
 
 

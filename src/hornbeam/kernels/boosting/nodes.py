@@ -113,7 +113,7 @@ def mark_sides(table, nodes, team, node):
         else:
             team.goes_left[code] = code <= int64(nodes.cut[node])
     for code in range(n_codes, 256):
-        team.goes_left[code] = nodes.missing_left[node]
+        team.goes_left[code] = nodes.missing_left[node] == 1
 
 
 @part
@@ -186,13 +186,12 @@ def plan_build(slots, table, nodes, team, size):
     build, other = words[WORD_BUILD], words[WORD_OTHER]
     atomic_store(words, WORD_COUNTS, 0)
     atomic_store(words, WORD_SEARCH, 0)
-    if build < 0:
-        return
-    words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
-    few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
-    spread = few or whole[N_ACTIVE] >= MANY_FEATURES
-    words[WORD_BY_FEATURE] = size == 1 or (spread and not whole[SPARSE])
-    plan_features(slots, table, build, 0)
+    if build >= 0:
+        words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
+        few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
+        spread = few or whole[N_ACTIVE] >= MANY_FEATURES
+        words[WORD_BY_FEATURE] = size == 1 or (spread and not whole[SPARSE])
+        plan_features(slots, table, build, 0)
     if other >= 0:
         plan_features(slots, table, other, 1)
 
@@ -219,12 +218,13 @@ def settle_split(slots, node, n_left, size, unused, rank):
     n_right = nodes.last[node] - nodes.first[node] - n_left
     if min(n_left, n_right) < table.whole[MIN_LEAF]:
         nodes.least_rows[node] *= 2.0
-        words[WORD_BUILD] = words[WORD_SECOND] = -1
-        words[WORD_OTHER] = node if nodes.slot[node] >= 0 else -1
-        words[WORD_OTHER_SLOT] = nodes.slot[node]
         nodes.feature[node] = -1
-        plan_features(slots, table, node, 1)
-        atomic_store(words, WORD_SEARCH, 0)
+        kept = nodes.slot[node] >= 0  # its histogram; otherwise it is counted again
+        words[WORD_SECOND] = -1
+        words[WORD_BUILD] = -1 if kept else node
+        words[WORD_OTHER] = node if kept else -1
+        words[WORD_OTHER_SLOT] = nodes.slot[node]
+        plan_build(slots, table, nodes, team, size)
         return 0.0
     if nodes.missing_left[node] == UNKNOWN:
         nodes.missing_left[node] = n_left >= n_right

@@ -19,7 +19,6 @@ from hornbeam.kernels.boosting.state import (
     N_DRAWN,
     N_ROWS,
     SEED,
-    SKIP_ZERO,
     SPARSE,
     WORD_FLAGS,
     WORD_GRADIENT,
@@ -33,19 +32,19 @@ from hornbeam.runtime.random import derive
 
 @part
 def pack_slopes(table, rows, row):
-    """Gradient and hessian of a row as two integers in one word."""
+    """Gradient and hessian of a row as two integers in one word.
+
+    No hessian rounds to zero: a cell of a histogram is empty if its hessian is.
+    """
     gradient = int64(np.rint(rows.slope[2 * row] * table.real[GRADIENT_SCALE]))
     hessian = int64(np.rint(rows.slope[2 * row + 1] * table.real[HESSIAN_SCALE]))
-    return (gradient << table.whole[LANE]) + hessian
+    return (gradient << table.whole[LANE]) + max(hessian, int64(1))
 
 
 @part
-def is_drawn(table, rows, row):
+def is_drawn(table, row):
     """Whether a row takes part in this tree."""
-    below = table.whole[DRAW_BELOW]
-    if table.whole[SKIP_ZERO] and rows.slope[2 * row + 1] == 0.0:
-        return False
-    return below < 0 or int64(derive(table.whole[SEED], row) >> uint64(33)) < below
+    return int64(derive(table.whole[SEED], row) >> uint64(33)) < table.whole[DRAW_BELOW]
 
 
 @part
@@ -54,7 +53,7 @@ def lay_out_rows(table, rows, team, rank, size):
     whole, words = table.whole, team.words
     n_rows, lane = whole[N_ROWS], whole[LANE]
     mask = (int64(1) << lane) - 1
-    everyone = whole[DRAW_BELOW] < 0 and not whole[SKIP_ZERO]
+    everyone = whole[DRAW_BELOW] < 0
     target = int64(0) if everyone else n_rows  # the other buffer, until the counts are known
     gradient, hessian = int64(0), int64(0)
     while True:
@@ -64,7 +63,7 @@ def lay_out_rows(table, rows, team, rank, size):
             break
         place = start
         for row in range(start, end_of_chunk(start, n_rows)):
-            if everyone or is_drawn(table, rows, row):
+            if everyone or is_drawn(table, row):
                 word = pack_slopes(table, rows, row)
                 rows.row[target + place] = row
                 rows.word[target + place] = word

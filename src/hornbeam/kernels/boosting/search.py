@@ -216,13 +216,17 @@ def search_number(slots, number, which, slot, feature, rank):
 
 
 @part
-def sort_categories(table, cells, start, n_codes, smooth, keys, codes, at):
-    """List the categories that are there (missing is one) by gradient over hessian."""
+def sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at):
+    """List the categories that are there (missing is one) by gradient over hessian.
+
+    Those that seem to have fewer than ``smooth`` rows are left out; returns how many are not.
+    """
     real = table.real
     hessians = start + table.whole[N_CELLS]
     n_present = int64(0)
     for code in range(n_codes + 1):
-        if cells[hessians + code] == 0:
+        here = cells[hessians + code]
+        if here == 0 or float64(here) * node.rows_per_hessian < smooth:
             continue
         gradient = float64(cells[start + code]) * real[GRADIENT_UNIT]
         hessian = float64(cells[hessians + code]) * real[HESSIAN_UNIT]
@@ -235,13 +239,15 @@ def sort_categories(table, cells, start, n_codes, smooth, keys, codes, at):
         keys[place] = key
         codes[place] = code
         n_present += 1
+    return n_present
 
 
 @kernel
 def search_category(slots, number, which, slot, feature, rank):
     """Part the categories: sorted by their gradients, or one against the rest.
 
-    Cells with few rows make wild gradients, hence the smoothing and the extra penalty.
+    Categories of few rows have wild gradients, and many categories can be parted in many
+    ways. Hence the smoothing and the extra penalty, and rare categories always go right.
     """
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     node = describe(table, load_nodes(slots, NODES_AT), number)
@@ -259,11 +265,12 @@ def search_category(slots, number, which, slot, feature, rank):
     gentle = n_present <= FEW_CATEGORIES or one_by_one
     smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
     penalty = real[LAMBDA] + (0.0 if gentle else real[CATEGORY_LAMBDA])
-    sort_categories(table, cells, start, n_codes, smooth, keys, codes, at_sort)
+    n_sorted = sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at_sort)
     at, at_whole, words = which * N_BEST, which * N_BEST_WHOLE, which * MEMBER_WORDS
     left_gradient, left_hessian = int64(0), int64(0)
     found = int64(-1)
-    for place in range(n_present if one_by_one else n_present - 1):
+    all_sorted = n_sorted == n_present and not one_by_one
+    for place in range(n_sorted - 1 if all_sorted else n_sorted):
         code = int64(codes[at_sort + place])
         if one_by_one:
             left_gradient, left_hessian = int64(0), int64(0)

@@ -61,7 +61,6 @@ N_DRAWN = 17  # rows drawn for this tree
 DRAW_BELOW = 20  # rows with a smaller hash are drawn; negative: all rows
 PLAIN = 18  # gains need no bounds and no step limit
 DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
-SKIP_ZERO = 21  # rows without a hessian have no weight: they are left out
 # Addresses of the kernels that the growth loop calls (see ADR 009)
 COUNT_SHARED = 22
 COUNT_FEATURES = 23
@@ -190,7 +189,6 @@ MEMBER_WORDS = 4  # 256 codes
 AHEAD = 16  # rows whose codes are fetched ahead of their turn
 CHUNK = 4096  # rows that a thread takes at a time
 FLUSH_ROWS = 4 * CHUNK  # rows that a tile can hold; lanes are made for as many
-FLUSH_BITS = 14
 # Words per feature in a tile: not a power of two, or equal codes of many features would
 # compete for the same places of the cache.
 TILE_STRIDE = 257
