@@ -78,13 +78,15 @@ def suite(options: Options) -> Iterator[Case]:
     libraries = installed(options, (HORNBEAM, LIGHTGBM))
     if len(libraries) < 2:
         return
-    for data in at_hand(options, *suite_sets(options)):
-        n_rounds = PICTURE_ROUNDS if data.name.startswith("pictures") else ROUNDS
-        n_rounds = options.size(n_rounds, 5)
-        setups = [equal(library, IN_SUITE, n_rounds=n_rounds) for library in libraries]
-        yield Case(
-            SUITE, data, _fits(setups), HORNBEAM, threads=THREADS, meaning="as much", tolerance=0.02
-        )
+    for found in suite_sets(options):
+        for data in at_hand(options, found):
+            n_rounds = PICTURE_ROUNDS if data.name.startswith("pictures") else ROUNDS
+            setups = [
+                equal(library, IN_SUITE, n_rounds=options.size(n_rounds, 5))
+                for library in libraries
+            ]
+            case = Case(SUITE, data, _fits(setups), HORNBEAM, threads=THREADS, meaning="as much")
+            yield replace(case, tolerance=0.02)
 
 
 def suite_sets(options: Options) -> Iterator[DataSet | None]:

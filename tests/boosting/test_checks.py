@@ -38,13 +38,7 @@ def test_yielded_check(estimator: Any, check: Any) -> None:
     ]
 )
 def test_yielded_check_on_small_leaves(estimator: Any, check: Any) -> None:
-    """With leaves of 20 rows most checks never see a split; here they do.
-
-    Weights and repetitions agree to the precision of 18-bit gradients only, which
-    test_engine.py shows; scikit-learn asks for 1e-7.
-    """
-    if "sample_weight_equivalence" in str(check):
-        pytest.skip("shown in test_engine.py, to the precision of the gradients")
+    """With leaves of 20 rows most checks never see a split; here they do."""
     check(estimator)
 
 

@@ -130,10 +130,9 @@ def test_sets_that_cannot_validate() -> None:
         model.fit(X, LEVEL, X_val=X_VAL[:, :2], y_val=LEVEL_VAL)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, LEVEL, X_val=X_VAL, y_val=LEVEL_VAL[:10])
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        model.fit(X, LEVEL, X_val=X_VAL)
-    with pytest.raises(ValueError, match="X_val"):
-        model.fit(X, LEVEL, y_val=LEVEL_VAL)
+    for alone in ({"X_val": X_VAL}, {"y_val": LEVEL_VAL}):
+        with pytest.raises(ValueError, match="X_val and y_val belong together"):
+            model.fit(X, LEVEL, **alone)
     with pytest.raises(ValueError, match="y_val holds the class 'z', which is not among"):
         Classifier().fit(X, ["a", "b"] * 300, X_val=X_VAL, y_val=["a", "b", "z"] * 100)
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -15,6 +15,7 @@ from hornbeam import losses
 from hornbeam.boosting.grower import BoostRules
 from hornbeam.data.coding import encode_bins
 from hornbeam.dtypes import THRESHOLD
+from hornbeam.kernels.boosting.state import FLUSH_ROWS
 
 MISSING = 255
 FEW_CATEGORIES = 4  # up to this many need no smoothing and no extra penalty
@@ -25,6 +26,14 @@ FEW_CATEGORIES = 4  # up to this many need no smoothing and no extra penalty
 def unit(largest: float, bits: int) -> float:
     """The power of two that brings the largest number just below ``2**bits``."""
     return 2.0 ** (math.frexp(largest)[1] - bits) if largest > 0 else 1.0
+
+
+def bits(n_rows: int, equal: bool) -> tuple[int, int]:
+    """Bits of a gradient and of a hessian: sums of a tile's rows must fit into 64 bits."""
+    row_bits = min(n_rows, FLUSH_ROWS).bit_length()
+    spare = 62 - 2 * row_bits
+    of_hessian = 1 if equal else max(15, spare // 2 - 1)
+    return min(30, spare - of_hessian), of_hessian
 
 
 @dataclass(eq=False)
@@ -46,20 +55,22 @@ class Node:
 class Oracle:
     """Grow one tree; every sum is made from the rows of the node, nothing is kept."""
 
-    def __init__(self, codes: Any, slopes: Any, weight: Any, rules: BoostRules, equal: bool):
+    def __init__(self, codes: Any, slopes: Any, rules: BoostRules, equal: bool):
         self.codes, self.rules = codes, rules
         gradient, hessian = np.asarray(slopes, float).T
-        if equal:
-            self.units = unit(np.abs(gradient).max(), 30), hessian.max()
-        else:
-            self.units = unit(np.abs(gradient).max(), 18), unit(hessian.max(), 15)
+        of_gradient, of_hessian = bits(len(slopes), equal)
+        largest = hessian.max()
+        self.units = (
+            unit(np.abs(gradient).max(), of_gradient),
+            largest if equal else unit(largest, of_hessian),
+        )
         self.gradient = np.rint(gradient / self.units[0]).astype(int)
-        self.hessian = np.rint(hessian / self.units[1]).astype(int)
+        self.hessian = np.maximum(np.rint(hessian / self.units[1]).astype(int), 1)
         self.plain = rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
         n_features = len(codes.n_codes)
         self.monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
         self.groups = np.ones((1, n_features), bool) if rules.groups is None else rules.groups
-        self.root = self.grow(np.flatnonzero(weight > 0))
+        self.root = self.grow(np.arange(len(slopes)))
 
     # formulas
 
@@ -113,11 +124,15 @@ class Oracle:
         present = np.unique(code)  # missing is a category, the last one
         gentle = len(present) <= FEW_CATEGORIES or one_by_one
         smooth = 0.0 if gentle else self.rules.category_smooth
-        sums = [self.sums(rows[code == c]) for c in present]
+        total = self.hessian[rows].sum()
+        seem = {c: self.hessian[rows[code == c]].sum() * (len(rows) / total) for c in present}
+        common = np.array([c for c in present if seem[c] >= smooth], int)  # others go right
+        sums = [self.sums(rows[code == c]) for c in common]
         keys = np.array([g / (h + smooth) for g, h in sums])
-        order = present[np.argsort(keys, kind="stable")]
+        order = common[np.argsort(keys, kind="stable")]
         some = MISSING in present
-        for place in range(len(order) if one_by_one else len(order) - 1):
+        all_sorted = len(common) == len(present) and not one_by_one
+        for place in range(len(order) - 1 if all_sorted else len(order)):
             left = set(order[place : place + 1] if one_by_one else order[: place + 1])
             side = int(MISSING in left) if some else None
             yield left, side, 0.0 if gentle else self.rules.category_l2
@@ -246,15 +261,17 @@ def compare(model: Any, X: Any, y: Any, weight: Any = None, init_score: Any = No
     classes = getattr(model, "n_classes_", 0)
     task = "classification" if classes else "regression"
     loss = losses.resolve(model.loss, task=task, n_classes=classes)
-    w = np.broadcast_to(1.0, len(y)) if weight is None else weight
+    w = np.ones(len(y)) if weight is None else weight
+    kept = w > 0  # rows without weight have no part in anything
     score = np.full(len(y), model.ensemble_.start[0]) if init_score is None else init_score
-    slopes, _ = losses.slopes_of(loss, np.asarray(y, float), w, score, model.order)
+    w, score, y = w[kept], score[kept], np.asarray(y, float)[kept]
+    slopes, _ = losses.slopes_of(loss, y, w, score, model.order)
     equal = bool((w == w[0]).all()) and (loss.constant_hessian or model.order == 1)
     schema = model.schema_
     codes = encode_bins(
-        schema.read(X, ""), schema.is_category, schema.n_categories, max_bins=model.max_bins
+        schema.read(X, "")[kept], schema.is_category, schema.n_categories, max_bins=model.max_bins
     )
-    oracle = Oracle(codes, slopes[0], w, model._rules(schema, loss), equal)
+    oracle = Oracle(codes, slopes[0], model._rules(schema, loss), equal)
     compare_nodes(model.trees_[0], 0, oracle.root, oracle)
     return oracle
 

@@ -377,7 +377,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
         matrix = self.schema_.read(X, type(self).__name__)
-        yield from self.ensemble_.staged_scores(matrix, self.n_jobs, self.ensemble_.n_scores)
+        every = self.ensemble_.n_scores
+        for scores in self.ensemble_.staged_scores(matrix, self.n_jobs, every):
+            assert scores is not None  # read has refused infinite values
+            yield scores
 
     def _linked(self, scores: Array) -> Array:
         """Predictions on the user's scale."""
@@ -396,9 +399,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         array of int32 of shape (n_samples, n_trees)
         """
         check_is_fitted(self)
-        leaves: Array = self.ensemble_.leaves(
-            self.schema_.read(X, type(self).__name__), self.n_jobs
-        )
+        leaves = self.ensemble_.leaves(self.schema_.read(X, type(self).__name__), self.n_jobs)
+        assert leaves is not None  # read has refused infinite values
         return leaves
 
     @property
@@ -518,8 +520,10 @@ class _Rows:
 
 def _check_classes(before: Any, fitted: dict[str, Any]) -> None:
     """A model that goes on learning keeps its classes."""
-    classes, earlier = fitted.get("classes_"), getattr(before, "classes_", None)
-    if classes is not None and not np.array_equal(classes, earlier):
+    if "classes_" not in fitted:
+        return
+    classes, earlier = fitted["classes_"], before.classes_
+    if not np.array_equal(classes, earlier):
         raise ValueError(
             f"warm_start=True goes on with a model of the classes {earlier.tolist()[:10]}, but y "
             f"holds {classes.tolist()[:10]}. Fit a new model, or pass rows of the same classes."

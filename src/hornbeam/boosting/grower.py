@@ -375,15 +375,16 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     real[s.CATEGORY_SMOOTH] = rules.category_smooth
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
-    nothing = np.empty(0, np.int64)
-    spread = [nothing, nothing.astype(ROW), nothing.astype(BIN), nothing.astype(BIN)]
-    columns = nothing.astype(BIN)
+    nothing = np.empty(0, BIN)
+    columns = zero_code = column_code = nothing
+    column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
     if isinstance(codes, SparseCodes):
         whole[s.SPARSE] = 1
         whole[s.COUNT_SHARED] = address_of(count_sparse_shared, s.STEP_SIGNATURE)
         whole[s.COUNT_FEATURES] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
         whole[s.SPREAD_COLUMN] = address_of(spread_column, s.STEP_SIGNATURE)
-        spread = [codes.column_start, codes.column_row, codes.column_code, codes.zero_code]
+        column_start, column_row = codes.column_start, codes.column_row
+        column_code, zero_code = codes.column_code, codes.zero_code
     else:
         whole[s.COUNT_SHARED] = address_of(count_shared, s.STEP_SIGNATURE)
         whole[s.COUNT_FEATURES] = address_of(count_features, s.STEP_SIGNATURE)
@@ -398,7 +399,10 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
         np.ascontiguousarray(groups, np.uint8).ravel(),
         table.entry_start,
         table.entry_cell,
-        *spread,
+        column_start,
+        column_row,
+        column_code,
+        zero_code,
         whole,
         real,
     )

@@ -77,7 +77,8 @@ class ProgressBar:
 
     def __init__(self, rounds: int, verbose: int | None) -> None:
         self.rounds, self.verbose = rounds, verbose
-        self.started, self.bar = time.monotonic(), None
+        self.started = time.monotonic()
+        self.bar: Any = None  # a rich Progress, once there is something to show
         self.task: Any = None
         self.silent = verbose == 0 or (verbose is None and not sys.stderr.isatty())
 
@@ -94,7 +95,6 @@ class ProgressBar:
             text += f" {report.train_loss:.5g}"
         if report.valid_loss is not None:
             text += f", validation {report.valid_loss:.5g}"
-        assert self.bar is not None
         self.bar.update(self.task, completed=report.number, losses=text)
 
     def _open(self) -> None:
@@ -104,7 +104,7 @@ class ProgressBar:
 
         columns = (TextColumn("boosting"), BarColumn(), MofNCompleteColumn(), Remaining())
         console = Console(stderr=True)
-        self.bar: Any = Progress(*columns, TextColumn("{task.fields[losses]}"), console=console)
+        self.bar = Progress(*columns, TextColumn("{task.fields[losses]}"), console=console)
         self.task = self.bar.add_task("", total=self.rounds, losses="")
         self.bar.start()
 

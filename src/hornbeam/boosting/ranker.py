@@ -134,7 +134,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: Any,
         y: Any,
