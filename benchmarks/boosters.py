@@ -226,6 +226,11 @@ CATBOOST_LEAFWISE = {
 }
 
 
+def threads(options: Options) -> int:
+    """Two; one for tiny sizes, where others may be at work and waiting threads do harm."""
+    return options.size(THREADS, 1)
+
+
 def installed(options: Options, names: Sequence[str] = tuple(LIBRARIES)) -> list[Library]:
     """Keep the libraries that are there, and say in the report when one is not."""
     chosen = [LIBRARIES[name] for name in names]

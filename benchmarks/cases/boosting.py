@@ -16,11 +16,11 @@ from benchmarks.boosters import (
     LIGHTGBM,
     ROUNDS,
     SKLEARN,
-    THREADS,
     XGBOOST,
     Setup,
     equal,
     installed,
+    threads,
 )
 from benchmarks.datasets import DataSet
 from benchmarks.harness import Case, Contender, Options, at_hand, measure_all
@@ -32,6 +32,7 @@ QUANTISED = Target.at_least(1.25)
 IN_SUITE, SUITE_MEAN = Target.at_least(0.9), Target.at_least(1.5)
 SUITE = "suite"
 BUDGET = 30.0  # seconds of a case after which it is not repeated
+QUICK_SETS = ("adult", "letter")
 PICTURE_ROUNDS = 10  # of 10 classes: 100 trees, as with two classes
 
 
@@ -56,18 +57,20 @@ def million(options: Options) -> Iterator[Case]:
     """Compare all libraries on a million rows; CatBoost apart, as its trees are others."""
     data = datasets.synthetic(options.size(1_000_000, 2000), options.size(100_000, 1000))
     n_rounds = options.size(ROUNDS, 10)
-    case = partial(Case, data=data, reference=HORNBEAM, threads=THREADS, meaning="as much")
+    n_threads = threads(options)
+    case = partial(Case, data=data, reference=HORNBEAM, threads=n_threads, meaning="as much")
     setups, others = [], []
     for library in installed(options):
         least = AS_LONG.get(library.name)
-        setup = equal(library, least and Target.at_least(least), n_rounds=n_rounds)
+        target = least and Target.at_least(least)
+        setup = equal(library, target, n_rounds=n_rounds, n_threads=n_threads)
         (others if library.name == CATBOOST else setups).append(setup)
         if library.name == LIGHTGBM:
             quantised = setup.changed("LightGBM quantised", QUANTISED, use_quantized_grad=True)
             setups.append(quantised)
         if library.name == CATBOOST:
-            leaf_wise = Setup(library, "CatBoost leaf-wise", None, CATBOOST_LEAFWISE, n_rounds)
-            others.append(leaf_wise)
+            leaf_wise = replace(setup, name="CatBoost leaf-wise", target=None)
+            others.append(replace(leaf_wise, parameters=CATBOOST_LEAFWISE))
     yield case("31 leaves", contenders=_fits(setups), tolerance=0.005)
     if others:
         yield case("31 leaves, CatBoost", contenders=_fits([setups[0], *others]), tolerance=0.02)
@@ -81,12 +84,13 @@ def suite(options: Options) -> Iterator[Case]:
     for found in suite_sets(options):
         for data in at_hand(options, found):
             n_rounds = PICTURE_ROUNDS if data.name.startswith("pictures") else ROUNDS
+            n_rounds, n_threads = options.size(n_rounds, 5), threads(options)
             setups = [
-                equal(library, IN_SUITE, n_rounds=options.size(n_rounds, 5))
+                equal(library, IN_SUITE, n_rounds=n_rounds, n_threads=n_threads)
                 for library in libraries
             ]
-            case = Case(SUITE, data, _fits(setups), HORNBEAM, threads=THREADS, meaning="as much")
-            yield replace(case, tolerance=0.02)
+            case = Case(SUITE, data, _fits(setups), HORNBEAM, threads=n_threads)
+            yield replace(case, meaning="as much", tolerance=0.02)
 
 
 def suite_sets(options: Options) -> Iterator[DataSet | None]:
@@ -96,6 +100,8 @@ def suite_sets(options: Options) -> Iterator[DataSet | None]:
     most = {"adult": 50_000, "covtype": 150_000, "letter": 20_000, "nycflights13": 400_000}
     most |= {"diamonds": 60_000, "w8a": 50_000, "kddcup99_10pct": 150_000}
     for name, n_rows in most.items():
+        if options.quick and name not in QUICK_SETS:
+            continue
         data = shared.load(name)
         yield None if data is None else data.capped(options.size(n_rows, 1000)).split(0)
     yield datasets.pictures(options.size(60_000, 500), options.size(10_000, 200))

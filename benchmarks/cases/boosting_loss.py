@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import hornbeam as hb
 from benchmarks import datasets
-from benchmarks.boosters import HORNBEAM, LIBRARIES, ROUNDS, THREADS, equal
+from benchmarks.boosters import HORNBEAM, LIBRARIES, ROUNDS, equal, threads
 from benchmarks.harness import Case, Options, measure_all
 from benchmarks.results import Row, Target
 
@@ -32,9 +32,10 @@ def rows(options: Options) -> Iterable[Row]:
     options.note("Where only the value is given, derivatives are made by differences.")
     options.note("The score is the AUC.")
     losses = {SLOPES: hb.losses.OwnLoss(gradient=gradient, hessian=hessian), VALUE: value}
-    setup = equal(LIBRARIES[HORNBEAM], name=BUILT_IN, n_rounds=options.size(ROUNDS, 10))
+    n_rounds, n_threads = options.size(ROUNDS, 10), threads(options)
+    setup = equal(LIBRARIES[HORNBEAM], name=BUILT_IN, n_rounds=n_rounds, n_threads=n_threads)
     setups = [setup, *(setup.changed(name, SLOWER, loss=loss) for name, loss in losses.items())]
     data = datasets.synthetic(options.size(1_000_000, 2000), options.size(100_000, 1000))
     contenders = tuple(setup.fitting() for setup in setups)
-    case = Case("logistic loss", data, contenders, BUILT_IN, 0.001, THREADS, "as much")
+    case = Case("logistic loss", data, contenders, BUILT_IN, 0.001, n_threads, "as much")
     return measure_all([case], options)

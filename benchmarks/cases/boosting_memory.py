@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import datasets
-from benchmarks.boosters import CATBOOST, HORNBEAM, LIGHTGBM, ROUNDS, installed
+from benchmarks.boosters import HORNBEAM, LIGHTGBM, ROUNDS, installed, threads
 from benchmarks.children import ask
 from benchmarks.datasets import DataSet
 from benchmarks.harness import Options, at_hand
@@ -38,12 +38,13 @@ def rows_on(data: DataSet, options: Options) -> Iterable[Row]:
         np.save(paths["y"], np.unique(data.y, return_inverse=True)[1])
         found = [Row(CASE, data.name, "input", data.X.nbytes / 1e6, "MB")]
         for library in installed(options):
-            if library.name == CATBOOST and options.quick:
-                continue
+            if options.quick and library.name not in (HORNBEAM, LIGHTGBM):
+                continue  # each takes a process of its own
+            given = library.parameters(options.size(n_rounds, 5), threads(options))
             request = {
                 "module": library.module,
                 "estimator": library.estimators["classification"],
-                "parameters": {**library.parameters(options.size(n_rounds, 5)), **library.equal},
+                "parameters": {**given, **library.equal},
                 **paths,
             }
             answer = ask("memory", request)

@@ -23,6 +23,7 @@ from benchmarks.boosters import (
     Setup,
     equal,
     installed,
+    threads,
 )
 from benchmarks.datasets import Array, DataSet
 from benchmarks.harness import Case, Contender, Options, measure_all
@@ -74,12 +75,13 @@ def cases(options: Options) -> Iterator[Case]:
     n_rows = options.size(100_000, 2000)
     data = datasets.synthetic(n_rows, n_rows)
     few = replace(data, X_test=data.X_test[:N_SINGLE], y_test=data.y_test[:N_SINGLE])
+    n_threads = threads(options)
     many = tuple(
         way.contender(way.many, AS_LONG.get(way.name))
-        for way in ways(options, THREADS)
+        for way in ways(options, n_threads)
         if way.name != PREDICTOR  # it is for one row, or for rows on one thread
     )
-    yield Case(MANY, data, many, HORNBEAM, threads=THREADS, meaning="as much", tolerance=0.02)
+    yield Case(MANY, data, many, HORNBEAM, threads=n_threads, meaning="as much", tolerance=0.02)
     single = tuple(way.contender(way.single, None) for way in ways(options, 1))
     yield Case(SINGLE, few, single, PREDICTOR, threads=1, meaning="as much", tolerance=0.05)
 

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks import datasets, metrics, shared
-from benchmarks.boosters import HORNBEAM, ROUNDS, THREADS, Library, Setup, installed
+from benchmarks.boosters import HORNBEAM, ROUNDS, Setup, installed, threads
 from benchmarks.datasets import DataSet
 from benchmarks.harness import Options
 from benchmarks.results import Row, Target
@@ -63,8 +63,7 @@ METRICS = {"classification": (LOG_LOSS, AUC), "regression": (RMSE, R2), "ranking
 def rows(options: Options) -> Iterable[Row]:
     found = []
     for data in sets(options):
-        if options.only in data.name:
-            found += rows_on(data, options)
+        found += rows_on(data, options)
     yield from found
     yield from summary(found)
     options.note(
@@ -83,16 +82,20 @@ def rows(options: Options) -> Iterable[Row]:
 
 
 def sets(options: Options) -> Iterator[SharedSet]:
-    """Read every set, one at a time, and two made ones."""
+    """Read every set whose name holds ``options.only``, one at a time, and make two."""
     there = shared.names()
     if not there:
         options.note("Shared data were not at hand (see HORNBEAM_DATA): only made sets.")
-    for name in [name for name in there if not options.quick or name in QUICK_SETS]:
+    for name in there:
+        if options.only not in name or (options.quick and name not in QUICK_SETS):
+            continue
         data = shared.load(name)
         if data is not None:
-            least = MOST_SCORES // data.n_classes if data.n_classes > 2 else MOST_ROWS
-            yield data.capped(min(MOST_ROWS, least, options.size(MOST_ROWS, 1000)))
+            most = MOST_SCORES // data.n_classes if data.n_classes > 2 else MOST_ROWS
+            yield data.capped(options.size(most, 1000))
     for made in (datasets.synthetic, datasets.synthetic_regression):
+        if options.only not in made.__name__:
+            continue
         whole = made(options.size(MOST_ROWS, 1000), 1)
         yield SharedSet(made.__name__, whole.task, whole.X, whole.y)
 
@@ -101,10 +104,13 @@ def rows_on(data: SharedSet, options: Options) -> list[Row]:
     """Compare the libraries on one set."""
     splits = [data.split(seed) for seed in range(options.size(N_SPLITS, 2))]
     libraries = [library for library in installed(options) if library.can(splits[0])]
-    n_rounds = options.size(ROUNDS, 10)
-    with threadpool_limits(limits=THREADS):
+    n_rounds, n_threads = options.size(ROUNDS, 10), threads(options)
+    with threadpool_limits(limits=n_threads):
         answers = {
-            library.name: [_answer(library, split, n_rounds) for split in splits]
+            library.name: [
+                _answer(Setup(library, n_rounds=n_rounds, n_threads=n_threads), split)
+                for split in splits
+            ]
             for library in libraries
         }
     first, second = METRICS[data.task]
@@ -116,10 +122,9 @@ def rows_on(data: SharedSet, options: Options) -> list[Row]:
     return judged
 
 
-def _answer(library: Library, data: DataSet, n_rounds: int) -> Any:
-    setup = Setup(library, n_rounds=n_rounds)
-    model = setup.fitted(data)
-    return library.answer(model, library.table(data.X_test), data.task)
+def _answer(setup: Setup, data: DataSet) -> Any:
+    library = setup.library
+    return library.answer(setup.fitted(data), library.table(data.X_test), data.task)
 
 
 def _row(

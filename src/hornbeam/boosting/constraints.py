@@ -18,7 +18,7 @@ def read_groups(constraint: Any, schema: Schema) -> Array | None:
     """Interaction groups as a bool table (groups, features); None if there are none."""
     if constraint is None:
         return None
-    if isinstance(constraint, str) or not isinstance(constraint, Sequence):
+    if isinstance(constraint, str) or not isinstance(constraint, (Sequence, np.ndarray)):
         raise ValueError(
             "interaction_constraints must be a list of groups of features, such as "
             f"[['age', 'income'], [2, 3]], but is {constraint!r:.60}."
@@ -40,7 +40,11 @@ def read_groups(constraint: Any, schema: Schema) -> Array | None:
 def _position(member: Any, schema: Schema) -> int:
     if isinstance(member, str) and member in schema.feature_names:
         return schema.feature_names.index(member)
-    if isinstance(member, Integral) and 0 <= int(member) < schema.n_features:
+    if (
+        isinstance(member, Integral)
+        and not isinstance(member, bool)
+        and 0 <= int(member) < schema.n_features
+    ):
         return int(member)
     raise ValueError(
         f"interaction_constraints names {member!r}, which is not a column of X: give names or "

@@ -24,7 +24,7 @@ from hornbeam.boosting.grower import BoostedGrower, BoostRules, GrownTree, RowSc
 from hornbeam.boosting.leaf_rules import leaf_values
 from hornbeam.boosting.table import CodedTable
 from hornbeam.dtypes import Array
-from hornbeam.losses import Loss, check_slopes
+from hornbeam.losses import check_slopes
 
 _DROP_KEY = 1  # tells the draws of dropped rounds from other draws with the same seed
 
@@ -49,7 +49,6 @@ class Boosted:
     trees: list[GrownTree] = field(default_factory=list)
     train_loss: list[float] = field(default_factory=list)
     valid_loss: list[float] = field(default_factory=list)
-    best_round: int | None = None  # rounds to keep, None: all
 
 
 @dataclass(frozen=True)
@@ -204,10 +203,3 @@ def _scale_rounds(
             for follower in followers:
                 if follower is not None:
                     follower.follow(tree, values, which)
-
-
-def start_scores(loss: Loss, target: Array, weight: Array, init_score: Array | None) -> Array:
-    """Where boosting starts: the best constants, or what the user gives per row."""
-    if init_score is not None:
-        return init_score
-    return loss.start(target, weight)

@@ -131,12 +131,13 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """
         given = Given(X, y, sample_weight, init_score, None)
         valid = None
-        if X_val is not None or y_val is not None:
+        if not (X_val is None and y_val is None and sample_weight_val is None):
             valid = Given(X_val, y_val, sample_weight_val, None, None)
         return self._fit(given, valid, callbacks)
 
     def _fit(self, given: Given, valid: Given | None, callbacks: Sequence[Any]) -> Any:
         check_params(self)
+        _check_callbacks(callbacks)
         before = self._kept_from_before()
         if before is None:
             self._forget()  # a fit that fails leaves nothing behind
@@ -243,7 +244,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         else:
             at = start.reshape(-1, 1)
         if rows.init_score is not None:
-            at = at + _read_init(rows.init_score, len(rows.target), loss.n_scores)
+            at = at + _lay_out_init(rows.init_score, loss.n_scores)
         return RowScores(loss, rows.target, rows.weight, at, self.order, rows.groups)
 
     def _kept_from_before(self) -> Any:
@@ -281,7 +282,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         weight = read_weights(given.sample_weight, n_rows)
         target, weight = self._read_target(given.y, weight, fitted, again)
         check_length(target, n_rows)
-        rows = _Rows(matrix, target, _moderate(weight), given.init_score, given.groups)
+        init = None if given.init_score is None else _read_init(given.init_score, n_rows)
+        rows = _Rows(matrix, target, _moderate(weight), init, given.groups)
         return rows if (weight > 0).all() else rows.chosen(weight > 0)
 
     def _hold_out(self, rows: _Rows, seed: int) -> tuple[_Rows, _Rows]:
@@ -361,11 +363,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     # --- using the model ----------------------------------------------------------------
 
+    def _features(self, X: Any) -> Any:
+        """The part of a table that was learnt from."""
+        return X
+
     def _scores(self, X: Any) -> Array:
         """Scores of each row, (n_rows, n_scores)."""
         if "ensemble_" not in self.__dict__:
             check_is_fitted(self)
-        name = type(self).__name__
+        name, X = type(self).__name__, self._features(X)
         if self.schema_.takes_as_is(X, name):
             scores = self.ensemble_.scores(X, self.n_jobs)
             if scores is not None:
@@ -376,7 +382,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
-        matrix = self.schema_.read(X, type(self).__name__)
+        matrix = self.schema_.read(self._features(X), type(self).__name__)
         every = self.ensemble_.n_scores
         for scores in self.ensemble_.staged_scores(matrix, self.n_jobs, every):
             assert scores is not None  # read has refused infinite values
@@ -399,7 +405,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         array of int32 of shape (n_samples, n_trees)
         """
         check_is_fitted(self)
-        leaves = self.ensemble_.leaves(self.schema_.read(X, type(self).__name__), self.n_jobs)
+        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        leaves = self.ensemble_.leaves(matrix, self.n_jobs)
         assert leaves is not None  # read has refused infinite values
         return leaves
 
@@ -499,14 +506,19 @@ class _Rows:
     """Rows that were read: a float matrix, targets, weights."""
 
     def __init__(
-        self, matrix: Any, target: Array, weight: Array, init_score: Any, groups: Array | None
+        self,
+        matrix: Any,
+        target: Array,
+        weight: Array,
+        init_score: Array | None,
+        groups: Array | None,
     ) -> None:
         self.matrix, self.target, self.weight = matrix, target, weight
         self.init_score, self.groups = init_score, groups
 
     def chosen(self, mask: Array) -> _Rows:
         """Some of the rows."""
-        init = None if self.init_score is None else np.asarray(self.init_score)[mask]
+        init = None if self.init_score is None else self.init_score[mask]
         groups = self.groups
         if groups is not None:
             sizes = np.add.reduceat(mask.astype(np.int64), groups[:-1])
@@ -547,14 +559,35 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _read_init(init_score: Any, n_rows: int, n_scores: int) -> Array:
-    """Start scores of each row as (n_scores, n_rows)."""
-    init = np.asarray(init_score, np.float64)
-    if init.shape not in ((n_rows,), (n_rows, n_scores)) or (init.ndim == 1 and n_scores > 1):
-        wanted = (n_rows,) if n_scores == 1 else (n_rows, n_scores)
-        raise ValueError(f"init_score has shape {init.shape}; it must have shape {wanted}.")
+def _check_callbacks(callbacks: Any) -> None:
+    """Callbacks are functions, and there may be several."""
+    if isinstance(callbacks, Sequence) and all(callable(callback) for callback in callbacks):
+        return
+    raise TypeError(
+        "callbacks must be a list of functions that take the report of a round, but is "
+        f"{callbacks!r:.60}."
+    )
+
+
+def _read_init(init_score: Any, n_rows: int) -> Array:
+    """Start scores as finite numbers, one or several for each row."""
+    try:
+        init = np.asarray(init_score, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init_score must hold numbers: {error}.") from error
+    if init.ndim not in (1, 2) or len(init) != n_rows:
+        raise ValueError(f"init_score has shape {init.shape}, but X has {n_rows} rows.")
     if not np.isfinite(init).all():
         raise ValueError("init_score holds NaN or infinite values.")
+    return init
+
+
+def _lay_out_init(init: Array, n_scores: int) -> Array:
+    """Start scores of each row as (n_scores, n_rows)."""
+    n_rows = len(init)
+    if init.size != n_rows * n_scores:
+        wanted = (n_rows,) if n_scores == 1 else (n_rows, n_scores)
+        raise ValueError(f"init_score has shape {init.shape}; it must have shape {wanted}.")
     return init.reshape(n_rows, -1).T
 
 
@@ -595,7 +628,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
     >>> import hornbeam as hb
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [20.0, 20.0, 30.0, 30.0]
     >>> model = hb.GradientBoostingRegressor(min_samples_leaf=1).fit(X, y)
-    >>> model.predict([[0.4], [2.6]]).round(2)
+    >>> model.predict([[0.4], [2.6]]).round(1)
     array([20., 30.])
     """
 
@@ -613,7 +646,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
-        reg_lambda: float = 0.0,
+        reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
         growth: str = "leaf",
@@ -798,7 +831,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):  # type
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
-        reg_lambda: float = 0.0,
+        reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
         growth: str = "leaf",
@@ -873,13 +906,14 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):  # type
                 "model per column, or use sklearn.multioutput.MultiOutputClassifier."
             )
         warn_column_vector(y)
+        check_length(classes.labels, len(weight))
         labels = classes.labels[:, 0].astype(np.float64)
         if again:
             return _relabel(classes.names[0], labels, fitted["classes_"]), weight
         if len(classes.names[0]) < 2:
             raise ValueError(
                 f"{name} needs two classes to tell apart, but y holds only one class: "
-                f"{classes.names[0][0]!r}."
+                f"{classes.names[0].tolist()[0]!r}."
             )
         weight = weigh_classes(weight, self.class_weight, y, classes)
         fitted["n_outputs_"] = 1

@@ -19,9 +19,15 @@ from hornbeam.kernels import state as tree_state
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.features import choose_features
-from hornbeam.kernels.boosting.grow import GROW_SIGNATURE, grow_boosted
+from hornbeam.kernels.boosting.grow import (
+    GROW_SIGNATURE,
+    adopt_best,
+    count_and_search,
+    grow_boosted,
+)
 from hornbeam.kernels.boosting.histogram import count_features, count_shared
 from hornbeam.kernels.boosting.nodes import next_split, settle_split
+from hornbeam.kernels.boosting.partition import lay_out_rows
 from hornbeam.kernels.boosting.search import search_category, search_number
 from hornbeam.kernels.boosting.sparse import (
     count_sparse_alone,
@@ -356,6 +362,9 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots
+    whole[s.LAY_OUT_ROWS] = address_of(lay_out_rows, s.STEP_SIGNATURE)
+    whole[s.COUNT_AND_SEARCH] = address_of(count_and_search, s.STEP_SIGNATURE)
+    whole[s.ADOPT_BEST] = address_of(adopt_best, s.STEP_SIGNATURE)
     whole[s.SEARCH_NUMBER] = address_of(search_number, s.STEP_SIGNATURE)
     whole[s.SETTLE] = address_of(settle_split, s.STEP_SIGNATURE)
     whole[s.NEXT_SPLIT] = address_of(next_split, s.STEP_SIGNATURE)

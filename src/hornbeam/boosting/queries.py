@@ -19,8 +19,11 @@ class QueryOrder:
     order: Array | None
 
     def sort(self, values: Any) -> Any:
-        """Values of all rows in the order of the queries."""
-        if values is None or self.order is None:
+        """Values of all rows in the order of the queries.
+
+        What has another number of rows is left alone, to be refused where it is read.
+        """
+        if values is None or self.order is None or count_rows(values) != len(self.order):
             return values
         if hasattr(values, "iloc"):
             return values.iloc[self.order]
@@ -30,14 +33,22 @@ class QueryOrder:
             return values.take(self.order)
         if hasattr(values, "gather"):  # a polars series
             return values.gather(self.order)
-        if hasattr(values, "columns") and hasattr(values, "filter"):  # a polars frame
+        if hasattr(values, "shape"):
             return values[self.order]
-        return np.asarray(values)[self.order]
+        return [values[row] for row in self.order]  # a list: its entries stay what they are
+
+
+def count_rows(values: Any) -> int:
+    """How many rows a table or a column has, -1 if it is neither."""
+    shape = getattr(values, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else -1
+    return len(values) if hasattr(values, "__len__") else -1
 
 
 def read_queries(group: Any, qid: Any, X: Any) -> QueryOrder:
     """Queries from the number of rows of each, or from the query of each row."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = count_rows(X)
     if (group is None) == (qid is None):
         raise ValueError(
             "A ranker must know which rows belong to one query: pass either group (rows per "
@@ -61,20 +72,34 @@ def read_queries(group: Any, qid: Any, X: Any) -> QueryOrder:
 
 def take_column(X: Any, query: str | int, missing_ok: bool = False) -> tuple[Any, Any]:
     """A table without its query column, and that column."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    names = None if names is None else list(names)
     if isinstance(query, str):
-        names = list(getattr(X, "columns", getattr(X, "column_names", ())))
-        if query not in names:
+        if names is None or query not in names:
             if missing_ok:
                 return X, None
-            raise ValueError(f"query={query!r} is not a column of X, which has {names[:10]}.")
-        import narwhals.stable.v1 as nw
-
-        frame = nw.from_native(X, eager_only=True)
-        return nw.to_native(frame.drop(query)), frame.get_column(query).to_numpy()
+            has = "has no names" if names is None else f"has {names[:10]}"
+            raise ValueError(f"query={query!r} is not a column of X, which {has}.")
+        return _part_frame(X, query)
     values = X if hasattr(X, "shape") else np.asarray(X, object)
-    if not -values.shape[1] <= query < values.shape[1]:
-        raise ValueError(f"query={query} is not a column of X, which has {values.shape[1]}.")
+    if len(values.shape) != 2 or not -values.shape[1] <= query < values.shape[1]:
+        raise ValueError(
+            f"query={query} is not a column of X, whose shape is {tuple(values.shape)}."
+        )
     kept = np.delete(np.arange(values.shape[1]), query)
     if hasattr(values, "iloc"):
         return values.iloc[:, kept], values.iloc[:, query].to_numpy()
-    return values[:, kept], np.asarray(values[:, query]).ravel()
+    if names is not None:
+        return _part_frame(X, names[query])
+    if scipy.sparse.issparse(values):
+        values = scipy.sparse.csc_array(values)
+        return values[:, kept], values[:, [query % values.shape[1]]].toarray().ravel()
+    return values[:, kept], values[:, query]
+
+
+def _part_frame(X: Any, query: str) -> tuple[Any, Any]:
+    """A data frame without one of its columns, and that column."""
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return nw.to_native(frame.drop(query)), frame.get_column(query).to_numpy()

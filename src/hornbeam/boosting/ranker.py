@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.boosting.estimators import (
     COMMON,
@@ -68,7 +67,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
-        reg_lambda: float = 0.0,
+        reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
         growth: str = "leaf",
@@ -179,7 +178,10 @@ class GradientBoostingRanker(BaseGradientBoosting):
         """
         given = self._in_query_order(X, y, sample_weight, init_score, group, qid)
         valid = None
-        if X_val is not None:
+        given_val = (X_val, y_val, sample_weight_val, group_val, qid_val)
+        if any(part is not None for part in given_val):
+            if X_val is None or y_val is None:
+                raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
             valid = self._in_query_order(X_val, y_val, sample_weight_val, None, group_val, qid_val)
         return self._fit(given, valid, callbacks)
 
@@ -214,7 +216,22 @@ class GradientBoostingRanker(BaseGradientBoosting):
         -------
         array of shape (n_samples,)
         """
-        check_is_fitted(self)
-        if self.query is not None:
-            X, _ = take_column(X, self.query, missing_ok=True)
         return self._scores(X)[:, 0]
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Score each row after each round.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Yields
+        ------
+        array of shape (n_samples,)
+        """
+        for scores in self._staged_scores(X):
+            yield scores[:, 0]
+
+    def _features(self, X: Any) -> Any:
+        """The query column is not learnt from, and need not be there in predict."""
+        return X if self.query is None else take_column(X, self.query, missing_ok=True)[0]

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="hornbeam", description="Train decision trees on tables and use them."
+        prog="hornbeam", description="Train trees and boosting on tables and use them."
     )
     parser.add_argument("--version", action="version", version=f"hornbeam {__version__}")
     shared = argparse.ArgumentParser(add_help=False)
@@ -84,6 +84,12 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     info.add_argument("model", nargs="?", type=Path, help="a model file")
     command("warmup", "Compile everything ahead of time, so that the first fit is fast.")
     demo = command("demo", "Train and test on a data set that comes with scikit-learn.")
+    demo.add_argument(
+        "--model",
+        choices=["tree", "boosting", "both"],
+        default="both",
+        help="what to train (default: both, one after the other)",
+    )
     _add_split_options(demo)
     if {"train", "demo"} & set(arguments):
         from hornbeam.cli.parameters import add_parameter_options
@@ -96,6 +102,13 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def _add_train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, help="table: .csv, .tsv (also .gz) or .parquet")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
+    parser.add_argument(
+        "--model",
+        choices=["tree", "boosting"],
+        help="tree: one tree, which people can read and draw; boosting: many small trees, each "
+        "mending what is left, which usually predicts better (default: tree, so that a command "
+        "which somebody has written down keeps its meaning)",
+    )
     parser.add_argument(
         "--task",
         choices=["auto", "classification", "regression"],
@@ -118,7 +131,7 @@ def _add_predict_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="where to (default: CSV on standard output)"
     )
-    parser.add_argument("--proba", action="store_true", help="add the share of every class")
+    parser.add_argument("--proba", action="store_true", help="add the probability of every class")
     _add_file_options(parser)
 
 
@@ -142,5 +155,5 @@ def _add_split_options(parser: argparse.ArgumentParser) -> None:
         help="share of the rows to test on; 0 trains on all of them (default: 0.25)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="of the split and of the tree (default: 0)"
+        "--seed", type=int, default=0, help="of the split and of the model (default: 0)"
     )

@@ -56,21 +56,40 @@ def installation() -> list[list[str]]:
 
 def contents(model: Any, path: Path) -> list[list[str]]:
     """What a model is, as rows of a table."""
-    defaults = type(model)().get_params()
-    changed = {k: v for k, v in model.get_params().items() if v != defaults[k]}
+    # by their text: arrays have no single answer to ==
+    defaults = {name: repr(value) for name, value in type(model)().get_params().items()}
+    given = {name: repr(value) for name, value in model.get_params().items()}
+    changed = [f"{name}={text}" for name, text in given.items() if text != defaults[name]]
     rows = [
         ["model", type(model).__name__],
         ["file", f"{path.stat().st_size:,} bytes"],
-        ["parameters", ", ".join(f"{k}={v!r}" for k, v in changed.items()) or "all default"],
-        ["tree", f"{model.tree_.node_count:,} nodes, {model.tree_.n_leaves:,} leaves"],
-        ["depth", str(model.get_depth())],
+        ["parameters", ", ".join(changed) or "all default"],
+        ["size", size_of(model)],
+        ["depth", str(max((tree.max_depth for tree in trees_of(model)), default=0))],
         ["outputs", str(model.n_outputs_)],
         ["unseen categories", str(model.schema_.unseen)],
         ["digest", model.digest()],
     ]
     if hasattr(model, "classes_"):
         rows.insert(1, ["classes", _some(list(model.classes_))])
+    if getattr(model, "history_", None):
+        losses = ", ".join(f"{name} {loss[-1]:.5g}" for name, loss in model.history_.items())
+        rows.insert(-3, ["loss at the end", losses])
     return rows
+
+
+def trees_of(model: Any) -> list[Any]:
+    """The trees of a model, be it one or many."""
+    return list(model.trees_) if hasattr(model, "trees_") else [model.tree_]
+
+
+def size_of(model: Any) -> str:
+    """How large a model is, in words."""
+    trees = trees_of(model)
+    leaves = f"{sum(tree.n_leaves for tree in trees):,} leaves"
+    if not hasattr(model, "n_iter_"):
+        return f"{leaves} ({trees[0].node_count:,} nodes)"
+    return f"{leaves} in {len(trees):,} trees ({model.n_iter_:,} rounds)"
 
 
 def columns(schema: Any) -> list[list[str]]:

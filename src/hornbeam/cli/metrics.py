@@ -11,6 +11,8 @@ import numpy as np
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from hornbeam.cli.parameters import quantiles_of
+
 Scores = dict[str, float]  # NaN where a metric is not defined on these rows
 
 
@@ -21,6 +23,10 @@ def evaluate(model: Any, X: Any, y: Any) -> Scores:
 
 def baseline(model: Any, y_train: Any, y_test: Any) -> tuple[str, Scores]:
     """Score the best guess without features, and say what it is."""
+    shares = quantiles_of(model)
+    if shares:
+        constant = np.tile(np.quantile(y_train, shares), (len(y_test), 1))
+        return "quantile of the target", _quantile_scores(constant, y_test, shares)
     if hasattr(model, "classes_"):
         guess, name = DummyClassifier(strategy="prior"), "most frequent class"
     else:
@@ -50,11 +56,23 @@ def _class_scores(model: Any, X: Any, y: Any) -> Scores:
 
 def _value_scores(model: Any, X: Any, y: Any) -> Scores:
     predicted = model.predict(X)
+    shares = quantiles_of(model)
+    if shares:
+        return _quantile_scores(predicted.reshape(len(y), -1), y, shares)
     return {
         "R2": _defined(lambda: metrics.r2_score(y, predicted)),
         "RMSE": _defined(lambda: metrics.root_mean_squared_error(y, predicted)),
         "MAE": _defined(lambda: metrics.mean_absolute_error(y, predicted)),
     }
+
+
+def _quantile_scores(predicted: Any, y: Any, shares: list[float]) -> Scores:
+    scores = {}
+    for k, share in enumerate(shares):
+        loss = metrics.mean_pinball_loss(y, predicted[:, k], alpha=share)
+        scores[f"pinball loss of {share:g}"] = float(loss)
+        scores[f"rows at or below {share:g}"] = float(np.mean(y <= predicted[:, k]))
+    return scores
 
 
 def _defined(metric: Callable[[], float]) -> float:

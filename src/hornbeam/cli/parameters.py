@@ -7,50 +7,81 @@ import ast
 import inspect
 from typing import Any
 
+import numpy as np
+
 import hornbeam
 from hornbeam.params import parameter_of
 
-_OWN_OPTION = {"random_state"}  # --seed sets it
+TASKS = ("classification", "regression")
+_ESTIMATORS = {
+    "tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+}
+MODELS = tuple(_ESTIMATORS)
+DEFAULT_MODEL = "tree"
+# --seed and --quiet set the first two; a command fits once, with nothing to go on from
+_OWN_OPTION = {"random_state", "verbose", "warm_start"}
+_PREFIX = "parameter_"
 
 
-def estimator_class(task: str) -> Any:
+def estimator_class(model: str, task: str) -> Any:
     """Which estimator does a task."""
-    if task == "classification":
-        return hornbeam.DecisionTreeClassifier
-    return hornbeam.DecisionTreeRegressor
+    return getattr(hornbeam, _ESTIMATORS[model][TASKS.index(task)])
 
 
 def add_parameter_options(parser: argparse.ArgumentParser) -> None:
-    """Add one option per parameter of the two trees, described by its declaration."""
-    group = parser.add_argument_group("parameters of the tree", "as in Python")
-    for name, descriptions in _descriptions().items():
+    """Add one option per parameter of the estimators, described by its declaration."""
+    described = {model: _descriptions(model) for model in MODELS}
+    tree, boosting = described["tree"], described["boosting"]
+    both = {
+        name: text if text == boosting[name] else f"{text} With --model boosting: {boosting[name]}"
+        for name, text in tree.items()
+        if name in boosting
+    }
+    _add_group(parser, "parameters of both models", both)
+    for model, descriptions in described.items():
+        own = {name: text for name, text in descriptions.items() if name not in both}
+        _add_group(parser, f"parameters of --model {model}", own)
+
+
+def _add_group(parser: argparse.ArgumentParser, title: str, descriptions: dict[str, str]) -> None:
+    group = parser.add_argument_group(title, "as in Python")
+    for name, text in descriptions.items():
         group.add_argument(
-            "--" + name.replace("_", "-"),
-            dest=f"parameter_{name}",
+            _option(name),
+            dest=_PREFIX + name,
             type=parse_value,
             default=argparse.SUPPRESS,
             metavar="VALUE",
-            help=" For regression: ".join(descriptions).replace("%", "%%"),
+            help=text.replace("%", "%%"),
         )
 
 
 def chosen_parameters(options: argparse.Namespace, estimator: Any) -> dict[str, Any]:
     """Collect the parameters that were given; the estimator checks their values."""
-    prefix = "parameter_"
     chosen = {
-        name.removeprefix(prefix): value
+        name.removeprefix(_PREFIX): value
         for name, value in vars(options).items()
-        if name.startswith(prefix)
+        if name.startswith(_PREFIX)
     }
     known = inspect.signature(estimator).parameters
     for name in chosen:
         if name not in known:
-            option = "--" + name.replace("_", "-")
-            raise ValueError(f"{option} is not a parameter of {estimator.__name__}.")
+            raise ValueError(
+                f"{_option(name)} is not a parameter of {estimator.__name__}; it belongs to "
+                f"{' and '.join(_owners(name))}."
+            )
     names = chosen.get("categorical_features")
     if isinstance(names, str) and names != "from_dtype":
         chosen["categorical_features"] = [name.strip() for name in names.split(",")]
     return {**chosen, "random_state": options.seed}
+
+
+def quantiles_of(model: Any) -> list[float]:
+    """The quantiles that a model predicts; none if it predicts something else."""
+    if getattr(model, "loss", None) != "quantile":
+        return []
+    return [float(share) for share in np.atleast_1d(model.quantile)]
 
 
 def parse_value(text: str) -> Any:
@@ -71,15 +102,34 @@ def parse_value(text: str) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _descriptions() -> dict[str, list[str]]:
-    """What each parameter does; twice where the two trees differ."""
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _owners(name: str) -> list[str]:
+    """The choices of model (and task) that make a parameter an option."""
+    found = []
+    for model in MODELS:
+        tasks = [
+            task
+            for task in TASKS
+            if name in inspect.signature(estimator_class(model, task)).parameters
+        ]
+        if len(tasks) == len(TASKS):
+            found.append(f"--model {model}")
+        else:
+            found += [f"--model {model} --task {task}" for task in tasks]
+    return found
+
+
+def _descriptions(model: str) -> dict[str, str]:
+    """What each parameter of a model does; twice where the two tasks differ."""
     found: dict[str, list[str]] = {}
-    for task in ("classification", "regression"):
-        tree = estimator_class(task)
-        for name, parameter in inspect.signature(tree).parameters.items():
-            declared = parameter_of(tree, name)
+    for task in TASKS:
+        estimator = estimator_class(model, task)
+        for name, parameter in inspect.signature(estimator).parameters.items():
+            declared = parameter_of(estimator, name)
             text = f"{declared.doc} ({declared.kind}; default: {parameter.default})"
-            descriptions = found.setdefault(name, [])
-            if name not in _OWN_OPTION and text not in descriptions:
-                descriptions.append(text)
-    return {name: texts for name, texts in found.items() if texts}
+            if name not in _OWN_OPTION and text not in found.setdefault(name, []):
+                found[name].append(text)
+    return {name: " For regression: ".join(texts) for name, texts in found.items() if texts}

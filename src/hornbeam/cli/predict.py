@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 import hornbeam
+from hornbeam.cli.parameters import quantiles_of
 from hornbeam.cli.screen import Screen, UserError
 from hornbeam.cli.tables import check_output, read_table, table_kind, write_table
 
@@ -18,7 +19,9 @@ def run(options: argparse.Namespace) -> None:
         table_kind(options.out)
     model = load_model(options.model)
     if options.proba and not hasattr(model, "predict_proba"):
-        raise UserError(f"--proba needs a classifier; {options.model} holds a regressor.")
+        raise UserError(
+            f"--proba needs a classifier; {options.model} holds a {type(model).__name__}."
+        )
     with screen.step(f"reading {options.data}"):
         table = read_table(options.data, options.missing, _text_columns(model.schema_))
     X = _features(table, model.schema_, screen)
@@ -53,7 +56,10 @@ def _features(table: Any, schema: Any, screen: Screen) -> Any:
 
 
 def _predictions(model: Any, X: Any, with_shares: bool) -> dict[str, Any]:
-    columns = {"prediction": model.predict(X)}
+    predicted = model.predict(X)
+    if predicted.ndim == 2:
+        return {f"quantile_{q:g}": predicted[:, i] for i, q in enumerate(quantiles_of(model))}
+    columns = {"prediction": predicted}
     if with_shares:
         shares = model.predict_proba(X)
         for i, label in enumerate(model.classes_.tolist()):

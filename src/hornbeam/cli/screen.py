@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -30,6 +38,30 @@ class Screen:
         live = nullcontext() if self.quiet else self.progress.status(Text(doing))
         with live:
             yield
+        self.note(f"{doing}: {time.perf_counter() - start:.1f} s")
+
+    @contextmanager
+    def rounds(self, doing: str, total: int) -> Iterator[Callable[[Any], None]]:
+        """Show a bar; what it yields is told of every round of boosting, as a callback."""
+        start = time.perf_counter()
+        with Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[losses]}", markup=False),
+            console=self.progress,
+            transient=True,
+        ) as progress:
+            task = progress.add_task(doing, total=total, losses="")
+
+            def show(report: Any) -> None:
+                losses = f"loss {report.train_loss:.5g}"
+                if report.valid_loss is not None:
+                    losses += f", validation {report.valid_loss:.5g}"
+                progress.update(task, completed=report.number, losses=losses)
+
+            yield show
         self.note(f"{doing}: {time.perf_counter() - start:.1f} s")
 
     def note(self, sentence: str) -> None:

@@ -1,16 +1,17 @@
-"""``hornbeam train``: read a table, fit a tree, test it on held-out rows, save it."""
+"""``hornbeam train``: read a table, fit a model, test it on held-out rows, save it."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from hornbeam.cli.info import size_of
 from hornbeam.cli.metrics import Scores, baseline, evaluate
-from hornbeam.cli.parameters import chosen_parameters, estimator_class
+from hornbeam.cli.parameters import DEFAULT_MODEL, chosen_parameters, estimator_class
 from hornbeam.cli.screen import Screen, UserError, make_table
 from hornbeam.cli.tables import check_output, pick_column, read_table
 
@@ -28,9 +29,13 @@ def run(options: argparse.Namespace) -> None:
         table = read_table(options.data, options.missing)
     for name in options.drop:
         pick_column(table, name, str(options.data))
-    model = train_and_report(
-        table.drop_columns(options.drop), options.target, str(options.data), options, screen
-    )
+    table = table.drop_columns(options.drop)
+    kind = options.model or DEFAULT_MODEL
+    split = split_table(table, options.target, str(options.data), options, screen)
+    model = make_model(kind, split.task, options)
+    fit_and_report(kind, model, split, screen)
+    if options.model is None:
+        screen.note("this is one tree; --model boosting usually predicts better")
     model.save(out)
     screen.say(f"The model is in {out}: hornbeam predict {out} NEW_DATA")
 
@@ -40,30 +45,60 @@ def default_model_path(data: Path) -> Path:
     return Path(data.name.split(".")[0] or "model").with_suffix(".hornbeam")
 
 
-def train_and_report(
+class Split(NamedTuple):
+    """A table that was parted into rows to train on and rows to test on."""
+
+    X: Any
+    y: Any
+    task: str
+    train: Any  # row numbers
+    test: Any
+
+
+def split_table(
     table: Any, target: str, where: str, options: argparse.Namespace, screen: Screen
-) -> Any:
-    """Fit on one part of the table, print how it does on the other, return the model."""
+) -> Split:
+    """Take the target out of a table, see what is to be done, and hold out rows."""
     if not 0 <= options.test_size < 1:
         raise UserError(f"--test-size {options.test_size} must be at least 0 and below 1.")
     X, y = split_target(table, target, where, screen)
     task, reason = choose_task(y, getattr(options, "task", "auto"), target)
     screen.say(f"{task}: {reason}")
     y = y if task == "classification" else as_numbers(y, target)
-    train, test = split_rows(y, task, options, screen)
-    estimator = estimator_class(task)
-    model = estimator(**chosen_parameters(options, estimator))
-    with screen.step(f"training on {len(train):,} rows x {X.num_columns} columns"):
-        model.fit(X.take(train), y[train])
+    return Split(X, y, task, *split_rows(y, task, options, screen))
+
+
+def make_model(kind: str, task: str, options: argparse.Namespace) -> Any:
+    """Make the estimator of a kind, with the parameters that were given."""
+    estimator = estimator_class(kind, task)
+    return estimator(**chosen_parameters(options, estimator))
+
+
+def fit_and_report(kind: str, model: Any, split: Split, screen: Screen) -> None:
+    """Fit on one part of the rows and print how the model does on the other."""
+    X, y, _, train, test = split
+    doing = f"training on {len(train):,} rows x {X.num_columns} columns"
+    _fit(model, X.take(train), y[train], doing, screen)
     description = " ".join(repr(model).split())
-    screen.say(f"{description} has {model.tree_.n_leaves:,} leaves")
+    screen.say(f"{description} has {size_of(model)}")
     if len(test):
         with screen.step(f"testing on {len(test):,} rows"):
             scores = evaluate(model, X.take(test), y[test])
             guess, guess_scores = baseline(model, y[train], y[test])
-        _show_scores(scores, guess, guess_scores, len(test), screen)
+        _show_scores(kind, scores, guess, guess_scores, len(test), screen)
     _show_importances(model, screen)
-    return model
+
+
+def _fit(model: Any, X: Any, y: Any, doing: str, screen: Screen) -> None:
+    """Fit with a spinner, or with a bar where there are rounds to count."""
+    if not hasattr(model, "n_estimators"):
+        with screen.step(doing):
+            model.fit(X, y)
+        return
+    model.set_params(verbose=0)  # two bars on one terminal would overwrite each other
+    with screen.rounds(doing, model.n_estimators) as show:
+        model.fit(X, y, callbacks=[show])
+    model.set_params(verbose=None)
 
 
 def split_target(table: Any, target: str, where: str, screen: Screen) -> tuple[Any, Any]:
@@ -141,11 +176,11 @@ def split_rows(y: Any, task: str, options: argparse.Namespace, screen: Screen) -
 
 
 def _show_scores(
-    scores: Scores, guess: str, guess_scores: Scores, n_rows: int, screen: Screen
+    kind: str, scores: Scores, guess: str, guess_scores: Scores, n_rows: int, screen: Screen
 ) -> None:
     rows = [[name, _number(scores[name]), _number(guess_scores[name])] for name in scores]
     title = f"On {n_rows:,} held-out rows"
-    screen.show(make_table(title, ["metric", "model", guess], rows, ["model", guess]))
+    screen.show(make_table(title, ["metric", kind, guess], rows, [kind, guess]))
 
 
 def _show_importances(model: Any, screen: Screen) -> None:

@@ -18,13 +18,13 @@ from hornbeam.kernels.boosting.histogram import add_shared, subtract
 from hornbeam.kernels.boosting.nodes import make_root, may_split, plan_build, release_slot
 from hornbeam.kernels.boosting.partition import (
     flag_together,
-    lay_out_rows,
     move_together,
     sum_counts,
 )
 from hornbeam.kernels.boosting.search import node_objective
 from hornbeam.kernels.boosting.sparse import fill_zeros
 from hornbeam.kernels.boosting.state import (
+    ADOPT_BEST,
     BEST_CUT,
     BEST_FEATURE,
     BEST_GAIN,
@@ -33,10 +33,12 @@ from hornbeam.kernels.boosting.state import (
     BEST_LEFT_VALUE,
     BEST_MISSING_LEFT,
     BEST_RIGHT_VALUE,
+    COUNT_AND_SEARCH,
     COUNT_FEATURES,
     COUNT_SHARED,
     FINISHED,
     FLAGGING,
+    LAY_OUT_ROWS,
     MEMBER_WORDS,
     MIN_GAIN,
     N_ACTIVE,
@@ -90,9 +92,11 @@ def search_feature(slots, table, team, node, which, slot, feature, rank):
         call_address(search, (slots, node, int64(which), slot, feature, rank))
 
 
-@part
-def count_and_search(slots, table, nodes, team, build, other, rank, size):
+@kernel
+def count_and_search(slots, build, other, size, unused, rank):
     """Search the new nodes, block by block of features; count those first, if need be."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
     words, n_active = team.words, table.whole[N_ACTIVE]
     slot, other_slot = words[WORD_BUILD_SLOT], words[WORD_OTHER_SLOT]
     by_feature = words[WORD_BY_FEATURE]
@@ -107,7 +111,7 @@ def count_and_search(slots, table, nodes, team, build, other, rank, size):
     while True:
         first = width * atomic_add(words, WORD_SEARCH, 1)
         if first >= n_active or atomic_load(words, STOP) != 0:
-            return
+            return 0.0
         last = min(first + width, n_active)
         if build >= 0 and by_feature:
             call_address(table.whole[COUNT_FEATURES], (slots, build, slot, first, last, rank))
@@ -125,12 +129,14 @@ def count_and_search(slots, table, nodes, team, build, other, rank, size):
                 search_feature(slots, table, team, other, 1, other_slot, feature, rank)
 
 
-@part
-def adopt_best(table, nodes, team, node, which, size):
+@kernel
+def adopt_best(slots, node, which, size, unused, rank):
     """Take the best split any thread has found: largest gain, then smallest feature."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
     chosen = int64(-1)
-    for rank in range(size):
-        place = 2 * rank + which
+    for other in range(size):
+        place = 2 * other + which
         feature = team.best_whole[place * N_BEST_WHOLE + BEST_FEATURE]
         if feature < 0:
             continue
@@ -143,7 +149,7 @@ def adopt_best(table, nodes, team, node, which, size):
         chosen = place
     if chosen < 0:
         release_slot(nodes, team, node)
-        return
+        return 0.0
     at, at_whole = chosen * N_BEST, chosen * N_BEST_WHOLE
     nodes.gain[node] = team.best[at + BEST_GAIN]
     nodes.left_value[node] = team.best[at + BEST_LEFT_VALUE]
@@ -156,6 +162,7 @@ def adopt_best(table, nodes, team, node, which, size):
     for word in range(MEMBER_WORDS):
         nodes.member[node * MEMBER_WORDS + word] = team.member[chosen * MEMBER_WORDS + word]
     push(table, nodes, team, node)
+    return 1.0
 
 
 @part
@@ -165,21 +172,21 @@ def search_new_nodes(slots, table, nodes, team, build, other, rank, size):
     Words are read before the last barrier: the first thread changes them after it.
     """
     words = team.words
+    none, adopt = int64(0), table.whole[ADOPT_BEST]
     while (build >= 0 or other >= 0) and atomic_load(words, STOP) == 0:
         second = words[WORD_SECOND]
         if build >= 0 and not words[WORD_BY_FEATURE]:
-            none = int64(0)
             call_address(table.whole[COUNT_SHARED], (slots, build, none, none, none, rank))
             barrier(words, size)
-        count_and_search(slots, table, nodes, team, build, other, rank, size)
+        call_address(table.whole[COUNT_AND_SEARCH], (slots, build, other, size, none, rank))
         barrier(words, size)
         if rank == 0:
             if build >= 0 and may_split(table, nodes, team, build):
-                adopt_best(table, nodes, team, build, 0, size)
+                call_address(adopt, (slots, build, none, size, none, rank))
             elif build >= 0:
                 release_slot(nodes, team, build)
             if other >= 0:
-                adopt_best(table, nodes, team, other, 1, size)
+                call_address(adopt, (slots, other, int64(1), size, none, rank))
             if second >= 0:
                 words[WORD_BUILD], words[WORD_OTHER], words[WORD_SECOND] = second, -1, -1
                 plan_build(slots, table, nodes, team, size)
@@ -194,7 +201,7 @@ def grow_boosted(slots, rank, size):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     words, none = team.words, int64(0)
-    lay_out_rows(table, rows, team, rank, size)
+    call_address(table.whole[LAY_OUT_ROWS], (slots, size, none, none, none, rank))
     barrier(words, size)
     if rank == 0:
         make_root(slots, table, nodes, team, size)

@@ -18,15 +18,21 @@ from hornbeam.kernels.boosting.state import (
     LANE,
     N_DRAWN,
     N_ROWS,
+    ROWS_AT,
     SEED,
     SPARSE,
+    TABLE_AT,
+    TEAM_AT,
     WORD_FLAGS,
     WORD_GRADIENT,
     WORD_HESSIAN,
     WORD_MOVES,
+    load_rows,
+    load_table,
+    load_team,
 )
 from hornbeam.runtime.atomics import atomic_add, barrier
-from hornbeam.runtime.kernel import part
+from hornbeam.runtime.kernel import kernel, part
 from hornbeam.runtime.random import derive
 
 
@@ -47,9 +53,11 @@ def is_drawn(table, row):
     return int64(derive(table.whole[SEED], row) >> uint64(33)) < table.whole[DRAW_BELOW]
 
 
-@part
-def lay_out_rows(table, rows, team, rank, size):
+@kernel
+def lay_out_rows(slots, size, unused, unused_too, none, rank):
     """Draw the rows of this tree, pack the slopes of each and add them up."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    team = load_team(slots, TEAM_AT)
     whole, words = table.whole, team.words
     n_rows, lane = whole[N_ROWS], whole[LANE]
     mask = (int64(1) << lane) - 1
@@ -77,12 +85,12 @@ def lay_out_rows(table, rows, team, rank, size):
     if rank == 0:
         whole[N_DRAWN] = sum_counts(rows, n_rows)
     if everyone:
-        return
+        return 0.0
     while True:
         chunk = atomic_add(words, WORD_MOVES, 1)
         start = chunk * CHUNK
         if start >= n_rows:
-            return
+            return 0.0
         place = sum_counts(rows, start)
         for k in range(rows.counts[chunk]):
             rows.row[place + k] = rows.row[n_rows + start + k]

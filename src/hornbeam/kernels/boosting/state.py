@@ -71,7 +71,10 @@ SETTLE = 27
 NEXT_SPLIT = 28
 SPREAD_COLUMN = 29
 SPARSE = 30  # there are entries instead of by_row and by_feature
-N_WHOLE = 32
+COUNT_AND_SEARCH = 31
+ADOPT_BEST = 32
+LAY_OUT_ROWS = 33
+N_WHOLE = 40
 
 # Table.real
 LAMBDA = 0
