@@ -1,0 +1,162 @@
+"""Histograms of packed integers: lanes at their limits, exact sums, exact subtraction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from hornbeam import losses
+from hornbeam.boosting.grower import BoostedGrower, BoostRules, RowScores, _set_units
+from hornbeam.boosting.table import code_table
+from hornbeam.kernels.boosting import state as s
+from hornbeam.kernels.boosting.histogram import count_features, count_shared, subtract
+from hornbeam.kernels.boosting.sparse import count_sparse_alone, count_sparse_shared
+from hornbeam.runtime.kernel import specialise
+
+LARGEST = np.float32(2.0 - 2.0**-23)  # rounds up to a power of two: one unit beyond its bits
+
+
+def make(slopes: np.ndarray, matrix: Any, equal: bool = False, n_jobs: int = 1) -> BoostedGrower:
+    """A grower that has laid out and packed its rows, and has made no split."""
+    n_rows, n_features = matrix.shape
+    none = np.zeros(n_features, np.int64)
+    table = code_table(matrix, none.astype(bool), none, 255, 1)
+    loss = losses.resolve("squared_error", task="regression")
+    scores = RowScores(loss, np.zeros(n_rows), np.ones(n_rows), np.zeros(1), 2)
+    scores.slope[:] = slopes.astype(np.float32).ravel()
+    scores.peak = np.array([np.abs(slopes[:, 0]).max(), slopes[:, 1].max(), 0.0, 1.0])
+    scores.equal_hessians = equal
+    rules = BoostRules(max_leaf_nodes=2, min_samples_leaf=n_rows)
+    grower = BoostedGrower(table, rules, scores, n_jobs)
+    grower.grow(0, 0, np.arange(n_features))
+    assert int(grower.words[s.WORD_NODES]) == 1
+    return grower
+
+
+def integers(grower: BoostedGrower, slopes: np.ndarray, equal: bool) -> list[tuple[int, int]]:
+    """Gradient and hessian of each row as Python integers, which have no limits."""
+    units = _set_units(grower.table, grower.scores.peak, equal)
+    return [
+        (int(np.rint(float(g) / units[0])), max(1, int(np.rint(float(h) / units[1]))))
+        for g, h in slopes
+    ]
+
+
+def expected_cells(grower: BoostedGrower, codes: np.ndarray, whole: list[Any]) -> list[list[int]]:
+    """Sums of gradients and of hessians for every cell, one row after the other."""
+    table = grower.table
+    cells = [[0, 0] for _ in range(int(table.whole[s.N_CELLS]))]
+    for feature in range(codes.shape[0]):
+        start, n_codes = int(table.cell_start[feature]), int(table.n_codes[feature])
+        for code, (g, h) in zip(codes[feature].tolist(), whole, strict=True):
+            cell = start + (n_codes if code == s.MISSING else code)
+            cells[cell][0] += g
+            cells[cell][1] += h
+    return cells
+
+
+def cells_of(plane: np.ndarray, grower: BoostedGrower, slot: int = 0) -> list[list[int]]:
+    n_cells = int(grower.table.whole[s.N_CELLS])
+    pair = plane[2 * slot * n_cells : 2 * (slot + 1) * n_cells].reshape(2, n_cells)
+    return [[int(g), int(h)] for g, h in pair.T]
+
+
+SIZES = [1, 2, 100, s.CHUNK, s.FLUSH_ROWS - 1, s.FLUSH_ROWS, s.FLUSH_ROWS + 1, 2 * s.FLUSH_ROWS + 7]
+
+
+@pytest.mark.mission("L2")
+@pytest.mark.quick
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("n_rows", SIZES)
+def test_the_largest_slopes_all_in_one_bin(n_rows: int, sign: float, equal: bool) -> None:
+    """As many rows as a tile holds, each as large as can be, and more rows than that."""
+    slopes = np.tile([sign * LARGEST, LARGEST], (n_rows, 1))
+    grower = make(slopes, np.zeros((n_rows, 2)), equal)
+    lane = int(grower.table.whole[s.LANE])
+    (g, h), *_ = whole = integers(grower, slopes, equal)
+    held = min(n_rows, s.FLUSH_ROWS)
+    assert held * h < 2**lane and abs(held * g) << lane < 2**63
+    assert held * h >= 2 ** (lane - 2)  # and no bit is wasted
+    assert int(grower.nodes.gradient[0]) == n_rows * g
+    assert int(grower.nodes.hessian[0]) == n_rows * h
+    count_features(grower.slots, 0, 0, 0, 2, 0)
+    codes = np.zeros((2, n_rows), int)
+    assert cells_of(grower.team.cells, grower) == expected_cells(grower, codes, whole)
+
+
+@pytest.mark.mission("L2")
+@pytest.mark.quick
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("n_rows", [5, 300, s.FLUSH_ROWS + 300])
+def test_sums_are_those_of_python_integers(n_rows: int, equal: bool) -> None:
+    """Slopes of all sizes and signs, missing values, several features, one thread or two."""
+    rng = np.random.default_rng(n_rows)
+    slopes = rng.normal(size=(n_rows, 2)) * 10.0 ** rng.uniform(-6, 0, (n_rows, 2))
+    slopes[:, 1] = 0.25 if equal else np.abs(slopes[:, 1])
+    slopes = slopes.astype(np.float32).astype(float)
+    matrix = rng.integers(0, 9, (n_rows, 3)).astype(float)
+    matrix[rng.random(matrix.shape) < 0.2] = np.nan
+    grower = make(slopes, matrix, equal, n_jobs=2)
+    codes = code_table(matrix, np.zeros(3, bool), np.zeros(3, np.int64), 255, 1).codes.columns
+    expected = expected_cells(grower, codes, integers(grower, slopes, equal))
+    count_features(grower.slots, 0, 1, 0, 3, 1)
+    assert cells_of(grower.team.cells, grower, slot=1) == expected
+    grower.words[s.WORD_COUNTS] = 0
+    count_shared(grower.slots, 0, 0, 0, 0, 0)  # takes all chunks; the second thread none
+    count_shared(grower.slots, 0, 0, 0, 0, 1)
+    assert cells_of(grower.team.sums, grower) == expected
+    assert not np.any(cells_of(grower.team.sums, grower, slot=1))
+    assert not grower.team.tiles.any()  # left clean for the next node
+
+
+def _subtract(slots, from_slot, slot, n_features):  # type: ignore[no-untyped-def]
+    table, team = s.load_table(slots, s.TABLE_AT), s.load_team(slots, s.TEAM_AT)
+    for feature in range(n_features):
+        subtract(table, team.cells, from_slot, slot, feature)
+
+
+@pytest.mark.mission("L2")
+@pytest.mark.quick
+def test_what_remains_of_the_parent_is_the_sibling() -> None:
+    n_rows = 3000
+    rng = np.random.default_rng(0)
+    slopes = np.column_stack([rng.normal(size=n_rows), rng.uniform(0.1, 1.0, n_rows)])
+    slopes = slopes.astype(np.float32).astype(float)
+    matrix = rng.integers(0, 20, (n_rows, 4)).astype(float)
+    grower = make(slopes, matrix)
+    whole = integers(grower, slopes, False)
+    codes = code_table(matrix, np.zeros(4, bool), np.zeros(4, np.int64), 255, 1).codes.columns
+    count_features(grower.slots, 0, 0, 0, 4, 0)
+    grower.nodes.last[0] = 1100  # the first rows are the one child, the others its sibling
+    count_features(grower.slots, 0, 1, 0, 4, 0)
+    specialise(_subtract, None)(grower.slots, 0, 1, 4)
+    parts = [(slice(1100, None), 0), (slice(0, 1100), 1)]
+    for rows, slot in parts:
+        expected = expected_cells(grower, codes[:, rows], whole[rows])
+        assert cells_of(grower.team.cells, grower, slot) == expected
+
+
+@pytest.mark.mission("X5")
+@pytest.mark.quick
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_lanes_of_sparse_tables_hold_as_many_rows(sign: float) -> None:
+    n_rows = s.FLUSH_ROWS + 5
+    slopes = np.tile([sign * LARGEST, LARGEST], (n_rows, 1))
+    matrix = np.zeros((n_rows, 2))
+    matrix[:, 0] = 3.0
+    matrix[::7, 1] = np.nan
+    grower = make(slopes, scipy.sparse.csc_array(matrix), n_jobs=2)
+    (g, h), *_ = integers(grower, slopes, False)
+    n_missing = len(matrix[::7])
+    start = grower.table.cell_start
+    for count, plane in ((count_sparse_alone, "cells"), (count_sparse_shared, "sums")):
+        grower.words[s.WORD_COUNTS] = 0
+        count(grower.slots, 0, 0, 0, 0, 0)
+        cells = cells_of(getattr(grower.team, plane), grower)
+        assert cells[int(start[0])] == [n_rows * g, n_rows * h]
+        assert cells[int(start[2]) - 1] == [n_missing * g, n_missing * h]
+        assert cells[int(start[1])] == [0, 0]  # zeros are filled in when they are searched
