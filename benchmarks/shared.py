@@ -184,7 +184,7 @@ def _meta(folder: Path) -> dict[str, Any]:
 
 
 def _size(meta: dict[str, Any]) -> int:
-    return max(part["rows"] for part in meta["parts"])
+    return int(max(part["rows"] for part in meta["parts"]))
 
 
 def _read(folder: Path, meta: dict[str, Any]) -> tuple[Any, Any]:

@@ -27,7 +27,12 @@ from benchmarks.harness import Case, Contender, Options, at_hand, measure_all
 from benchmarks.results import Row, Target
 
 # How many times as long as hornbeam the others take, at least.
-AS_LONG = {LIGHTGBM: 1.8, XGBOOST: 1.4, CATBOOST: 2.0, SKLEARN: 2.0}
+AS_LONG = {
+    LIGHTGBM: Target.at_least(1.8),
+    XGBOOST: Target.at_least(1.4),
+    CATBOOST: Target.at_least(2.0),
+    SKLEARN: Target.at_least(2.0),
+}
 QUANTISED = Target.at_least(1.25)
 IN_SUITE, SUITE_MEAN = Target.at_least(0.9), Target.at_least(1.5)
 SUITE = "suite"
@@ -59,11 +64,10 @@ def million(options: Options) -> Iterator[Case]:
     n_rounds = options.size(ROUNDS, 10)
     n_threads = threads(options)
     case = partial(Case, data=data, reference=HORNBEAM, threads=n_threads, meaning="as much")
-    setups, others = [], []
+    setups: list[Setup] = []
+    others: list[Setup] = []
     for library in installed(options):
-        least = AS_LONG.get(library.name)
-        target = least and Target.at_least(least)
-        setup = equal(library, target, n_rounds=n_rounds, n_threads=n_threads)
+        setup = equal(library, AS_LONG.get(library.name), n_rounds=n_rounds, n_threads=n_threads)
         (others if library.name == CATBOOST else setups).append(setup)
         if library.name == LIGHTGBM:
             quantised = setup.changed("LightGBM quantised", QUANTISED, use_quantized_grad=True)

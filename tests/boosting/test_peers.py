@@ -35,13 +35,13 @@ def lightgbm_model(X: Any, y: Any, objective: str, weight: Any = None, **more: A
     return lightgbm.train(params, data, ROUNDS).predict(X)
 
 
-def xgboost_model(X: Any, y: Any, objective: str, weight: Any = None) -> Any:
+def xgboost_model(X: Any, y: Any, objective: str) -> Any:
     xgboost = pytest.importorskip("xgboost")
     params = {
         "objective": objective, "eta": RATE, "max_depth": 6, "min_child_weight": 1.0, "lambda": 1.0,
-        "tree_method": "hist", "max_bin": 256, "nthread": 1, "base_score": float(np.average(y, weights=weight)),
+        "tree_method": "hist", "max_bin": 256, "nthread": 1, "base_score": float(np.mean(y)),
     }  # fmt: skip
-    data = xgboost.DMatrix(X, y, weight=weight)
+    data = xgboost.DMatrix(X, y)
     return xgboost.train(params, data, ROUNDS).predict(data)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import hornbeam as hb
 from hornbeam.boosting.engine import RoundReport
 from hornbeam.cli import main
 from hornbeam.cli.screen import Screen
+from hornbeam.cli.tables import read_table
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,7 @@ def test_what_is_saved_is_what_python_fits():
     train = [*save("rent"), "--test-size", "0", "--seed", "4"]
     assert main([*train, "--out", "shown.hb"]) == 0
     assert main([*train, "--out", "quiet.hb", "--quiet"]) == 0
-    table = pa.csv.read_csv("flats.csv")
+    table = read_table(Path("flats.csv"), None)
     model = hb.GradientBoostingRegressor(n_estimators=10, random_state=4)
     model.fit(table.select(FEATURES), table["rent"].to_numpy())
     assert hb.load("shown.hb").digest() == hb.load("quiet.hb").digest() == model.digest()
@@ -211,10 +213,14 @@ def test_models_made_in_python(capsys):
 
 def test_the_bar_shows_rounds_and_losses():
     screen = Screen(quiet=False)
-    screen.progress = Console(force_terminal=True, record=True, width=120, stderr=True)
+    screen.progress = Console(
+        force_terminal=True, record=True, markup=False, width=120, stderr=True
+    )
     with screen.rounds("training [x]", 20) as show:
-        show(RoundReport(7, 0.25, 0.5))
+        assert not show(RoundReport(7, 0.25, 0.5))  # True would end the fit
     shown = screen.progress.export_text()
+    assert "7/20" in shown
+    assert "loss 0.25, validation 0.5" in shown
     assert "training [x]: 0.0 s" in shown
 
 

@@ -17,14 +17,23 @@ import hashlib
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 
-from hornbeam.boosting.grower import BoostedGrower, BoostRules, GrownTree, RowScores
+from hornbeam.boosting.grower import (
+    BoostedGrower,
+    BoostRules,
+    GrownTree,
+    RowScores,
+    paying_threads,
+)
 from hornbeam.boosting.leaf_rules import leaf_values
 from hornbeam.boosting.table import CodedTable
 from hornbeam.dtypes import Array
 from hornbeam.losses import check_slopes
+from hornbeam.runtime.team import run_parallel
 
 _DROP_KEY = 1  # tells the draws of dropped rounds from other draws with the same seed
 
@@ -77,31 +86,39 @@ def boost(
     loss = scores.loss
     scores.take_slopes(n_jobs)
     check_slopes(loss, scores.peak, rounds.order)
-    grower = BoostedGrower(table, rules, scores, n_jobs)
-    watcher = None if validation is None else Follower(*validation, grower.size)
+    growers = _make_growers(table, rules, scores, n_jobs)
+    watcher = None if validation is None else Follower(*validation, n_jobs)
+    followers = (growers[0], watcher)
     result = Boosted()
     refit = rounds.order == 1 or loss.leaf_rule != "newton"
     for number in range(rounds.first_round, rounds.first_round + rounds.n_rounds):
         dropped = _draw_dropped(rounds, number, len(result.trees) // loss.n_scores)
         if dropped:
-            _scale_rounds(result.trees, dropped, loss.n_scores, -1.0, (grower, watcher))
+            _scale_rounds(result.trees, dropped, loss.n_scores, -1.0, followers)
             scores.take_slopes(n_jobs)
         rate = rounds.learning_rate / (1 + len(dropped))
         before = scores.score.copy() if refit else scores.score
-        for which in range(loss.n_scores):
-            seed = _seed_of(rounds.seed, number, which)
+        trees: list[Any] = [None] * loss.n_scores
+        at_once = loss.n_scores == 1 and not dropped  # slopes are taken as the scores move
+
+        def add_tree(grower: BoostedGrower, which: int) -> None:
+            seed = _seed_of(rounds.seed, number, which)  # noqa: B023  (runs within the round)
             tree = grower.grow(which, seed, _draw_features(rules, table.n_features, seed))
             if refit:
-                _refit_leaves(tree, grower, before, which, n_jobs)
-            tree.value = rate * tree.value
-            last = which == loss.n_scores - 1
-            grower.advance(tree.value, which, with_slopes=last and not dropped)
-            if watcher is not None:
+                _refit_leaves(tree, grower, before, which, n_jobs)  # noqa: B023
+            tree.value = rate * tree.value  # noqa: B023
+            grower.advance(tree.value, which, at_once)  # noqa: B023
+            trees[which] = tree  # noqa: B023
+
+        _share_out(add_tree, growers, loss.n_scores)
+        result.trees += trees
+        if watcher is not None:
+            for which, tree in enumerate(trees):
                 watcher.follow(tree, tree.value, which)
-            result.trees.append(tree)
         if dropped:
             share = len(dropped) / (len(dropped) + 1)
-            _scale_rounds(result.trees, dropped, loss.n_scores, share, (grower, watcher))
+            _scale_rounds(result.trees, dropped, loss.n_scores, share, followers)
+        if not at_once:
             scores.take_slopes(n_jobs)
         check_slopes(loss, scores.peak, rounds.order)
         if measure_train:
@@ -119,11 +136,40 @@ def boost(
     return result
 
 
+def _make_growers(
+    table: CodedTable, rules: BoostRules, scores: RowScores, n_jobs: int | None
+) -> list[BoostedGrower]:
+    """One grower with all threads, or one per thread where a round has several trees."""
+    n_scores = scores.loss.n_scores
+    first = BoostedGrower(table, rules, scores, n_jobs, alone=n_scores > 1)
+    size = min(n_scores, paying_threads(n_jobs, first.seconds * n_scores))
+    others = [BoostedGrower(table, rules, scores, n_jobs, alone=True) for _ in range(size - 1)]
+    return [first, *others]
+
+
+def _share_out(
+    add_tree: Callable[[BoostedGrower, int], None], growers: list[BoostedGrower], n_scores: int
+) -> None:
+    """Add the trees of a round, side by side if there are several growers."""
+    free: SimpleQueue[BoostedGrower] = SimpleQueue()
+    for grower in growers:
+        free.put(grower)
+
+    def work(which: int) -> None:
+        grower = free.get()
+        try:
+            add_tree(grower, which)
+        finally:
+            free.put(grower)
+
+    run_parallel(work, n_scores, len(growers), growers[0].seconds * n_scores)
+
+
 class Follower:
     """Rows that no tree is grown on, whose scores follow the model."""
 
-    def __init__(self, table: CodedTable, scores: RowScores, size: int) -> None:
-        self.grower = BoostedGrower(table, BoostRules(max_leaf_nodes=2), scores, size)
+    def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
+        self.grower = BoostedGrower(table, BoostRules(max_leaf_nodes=2), scores, n_jobs)
 
     def follow(self, tree: GrownTree, values: Array, which: int) -> None:
         """Add the values of a tree's leaves to the scores of these rows."""

@@ -50,13 +50,22 @@ CATEGORY_CODES = {
     "one_vs_rest": tree_state.ONE_AGAINST_REST,
 }
 
+# Threads meet several times per node: below so many seconds per tree and thread, fewer
+# threads are faster, also if more were asked for (the model is the same).
+LEAST_SECONDS = 1.5e-3
 _UNLIMITED = 2**31 - 1
-_SECONDS_PER_PAIR = 1e-9  # of a (row, feature) pair in a tree of usual depth
-_SECONDS_PER_CELL = 4e-9  # of a histogram cell, searched and subtracted
+_SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth
+_SECONDS_PER_CELL = 3e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _LEAST_HESSIAN_BITS = 15
 _MOST_GRADIENT_BITS = 30
 _GROUPS_AT_A_TIME = 16
+
+
+def paying_threads(n_jobs: int | None, seconds: float) -> int:
+    """At most ``n_jobs`` threads, for trees that take one thread so many seconds."""
+    paying = int(seconds / LEAST_SECONDS) if LEAST_SECONDS else _UNLIMITED
+    return max(1, min(thread_count(n_jobs, 3600.0), paying))
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,10 @@ class GrownTree:
 
 
 class BoostedGrower:
-    """Arrays and threads for growing trees on one table."""
+    """Arrays and threads for growing trees on one table.
+
+    One that works ``alone`` has a thread of its own beside other growers of the same scores.
+    """
 
     def __init__(
         self,
@@ -115,13 +127,14 @@ class BoostedGrower:
         rules: BoostRules,
         scores: RowScores,
         n_jobs: int | None,
+        alone: bool = False,
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = _most_leaves(rules, n_rows)
         n_pairs = len(table.entry_cell) if table.is_sparse else n_rows * n_features
         seconds = n_pairs * _SECONDS_PER_PAIR
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
-        self.size = thread_count(n_jobs, self.seconds)
+        self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
@@ -150,6 +163,8 @@ class BoostedGrower:
                 "goes_left": 256,
                 "frontier": max_leaves + 1,
                 "free_slots": n_slots,
+                "node_whole": 2 * size * s.N_NODE_WHOLE,
+                "node_real": 2 * size * s.N_NODE_REAL,
                 "best": 2 * size * s.N_BEST,
                 "best_whole": 2 * size * s.N_BEST_WHOLE,
                 "member": 2 * size * s.MEMBER_WORDS,
@@ -160,7 +175,9 @@ class BoostedGrower:
             },
         )
         self.words = self.team.words
-        self.score_slots = scores.slots(size)
+        # trees that grow side by side each note the leaves of their rows
+        self._room = scores.make_room(np.empty(n_rows, np.int32)) if alone else None
+        self.score_slots = [self._room[0]] if self._room else scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
         compiled(grow_boosted, GROW_SIGNATURE)
         compiled(rounds.advance, rounds.ADVANCE_SIGNATURE)
@@ -278,15 +295,18 @@ class RowScores:
 
     def slots(self, size: int) -> list[Array]:
         """What kernels need, for each of some threads."""
-        longest = int(np.diff(self.groups).max(initial=1)) if len(self.groups) > 1 else 1
         while len(self._rooms) < size:
-            scratch, peak = np.zeros(4 * longest), np.array(NEW_PEAK)
-            arrays = rounds.Scores(
-                self.target, self.weight, self.score, self.slope, self.leaf,
-                self.loss.settings, self.groups, self.sizes, scratch, peak, self.sums,
-            )  # fmt: skip
-            self._rooms.append((make_slots(arrays), arrays))
+            self._rooms.append(self.make_room(self.leaf))
         return [slots for slots, _ in self._rooms[:size]]
+
+    def make_room(self, leaf: Array) -> tuple[Array, rounds.Scores]:
+        """What kernels need in a thread, and the arrays behind it."""
+        longest = int(np.diff(self.groups).max(initial=1)) if len(self.groups) > 1 else 1
+        arrays = rounds.Scores(
+            self.target, self.weight, self.score, self.slope, leaf, self.loss.settings,
+            self.groups, self.sizes, np.zeros(4 * longest), np.array(NEW_PEAK), self.sums,
+        )  # fmt: skip
+        return make_slots(arrays), arrays
 
     def reset_peaks(self) -> None:
         """Forget the largest slopes."""

@@ -51,6 +51,7 @@ class Screen:
             TimeRemainingColumn(),
             TextColumn("{task.fields[losses]}", markup=False),
             console=self.progress,
+            disable=not self.progress.is_terminal,
             transient=True,
         ) as progress:
             task = progress.add_task(doing, total=total, losses="")

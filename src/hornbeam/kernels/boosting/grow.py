@@ -21,7 +21,7 @@ from hornbeam.kernels.boosting.partition import (
     move_together,
     sum_counts,
 )
-from hornbeam.kernels.boosting.search import node_objective
+from hornbeam.kernels.boosting.search import describe
 from hornbeam.kernels.boosting.sparse import fill_zeros
 from hornbeam.kernels.boosting.state import (
     ADOPT_BEST,
@@ -45,7 +45,9 @@ from hornbeam.kernels.boosting.state import (
     N_BEST,
     N_BEST_WHOLE,
     N_FEATURES,
+    N_NODE_REAL,
     NEXT_SPLIT,
+    NODE_OBJECTIVE,
     NODES_AT,
     ROWS_AT,
     SEARCH_CATEGORY,
@@ -76,20 +78,24 @@ GAIN_NOISE = 2.0**-40  # share of a node's objective that may be rounding error
 
 @part
 def expect_more_than(table, nodes, team, place, node):
-    """The gain that a split must exceed: the least one asked for, and rounding errors."""
-    noise = GAIN_NOISE * abs(node_objective(table, nodes, node))
+    """Note a node, and the gain that a split of it must exceed.
+
+    That is the least one asked for, and more than rounding errors.
+    """
+    describe(table, nodes, team, node, place)
+    noise = GAIN_NOISE * abs(team.node_real[place * N_NODE_REAL + NODE_OBJECTIVE])
     team.best[place * N_BEST + BEST_GAIN] = max(table.real[MIN_GAIN], noise)
     team.best_whole[place * N_BEST_WHOLE + BEST_FEATURE] = -1
 
 
 @part
-def search_feature(slots, table, team, node, which, slot, feature, rank):
+def search_feature(slots, table, team, which, slot, feature, rank):
     """Search one feature of one node, if the node may ask it."""
     if team.may_ask[which * table.whole[N_FEATURES] + feature]:
         search = table.whole[SEARCH_NUMBER]
         if table.is_category[feature]:
             search = table.whole[SEARCH_CATEGORY]
-        call_address(search, (slots, node, int64(which), slot, feature, rank))
+        call_address(search, (slots, int64(which), slot, feature, int64(0), rank))
 
 
 @kernel
@@ -124,9 +130,9 @@ def count_and_search(slots, build, other, size, unused, rank):
             if build >= 0 and other >= 0:
                 subtract(table, team.cells, other_slot, slot, feature)
             if search_build:
-                search_feature(slots, table, team, build, 0, slot, feature, rank)
+                search_feature(slots, table, team, 0, slot, feature, rank)
             if other >= 0:
-                search_feature(slots, table, team, other, 1, other_slot, feature, rank)
+                search_feature(slots, table, team, 1, other_slot, feature, rank)
 
 
 @kernel

@@ -40,12 +40,19 @@ from hornbeam.kernels.boosting.state import (
     N_BEST,
     N_BEST_WHOLE,
     N_CELLS,
-    NODES_AT,
+    N_NODE_REAL,
+    N_NODE_WHOLE,
+    NODE_ENOUGH,
+    NODE_GRADIENT,
+    NODE_HESSIAN,
+    NODE_LOWER,
+    NODE_OBJECTIVE,
+    NODE_ROWS_PER_HESSIAN,
+    NODE_UPPER,
     PLAIN,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
-    load_nodes,
     load_table,
     load_team,
 )
@@ -120,14 +127,13 @@ class SearchedNode(NamedTuple):
     Histograms do not hold the number of rows. A side with the hessian h seems to have
     ``h * rows_per_hessian`` rows, which is exact where all hessians are equal. Where they
     are not, a split that leaves too few rows is found out when the rows are parted; the
-    node is then searched again with a larger ``least_rows``.
+    node is then searched again with a larger ``Nodes.least_rows``.
     """
 
     gradient: int
     hessian: int
+    enough: int  # hessian that a side needs, for its own sake and for its rows
     rows_per_hessian: float
-    least_rows: float
-    least_hessian: int
     lower: float
     upper: float
     objective: float  # twice by how much the node's own weight lowers it
@@ -144,49 +150,75 @@ def node_objective(table, nodes, node):
 
 
 @part
-def describe(table, nodes, node):
-    """What a search needs to know of a node."""
-    real = table.real
+def describe(table, nodes, team, node, place):
+    """Note what the searches of a node need to know of it, for one thread."""
+    real, whole, noted = table.real, team.node_whole, team.node_real
     hessian = nodes.hessian[node]
-    rows = float(nodes.last[node] - nodes.first[node])
+    rows_per_hessian = float(nodes.last[node] - nodes.first[node]) / max(1.0, float(hessian))
+    least_rows = nodes.least_rows[node]
+    enough = max(int64(1), int64(math.ceil(real[MIN_HESSIAN] / real[HESSIAN_UNIT])))
+    enough = max(enough, int64(least_rows / max(rows_per_hessian, 1e-300)) - 1)
+    while float64(enough) * rows_per_hessian < least_rows and enough <= hessian:
+        enough += 1
+    whole[place * N_NODE_WHOLE + NODE_GRADIENT] = nodes.gradient[node]
+    whole[place * N_NODE_WHOLE + NODE_HESSIAN] = hessian
+    whole[place * N_NODE_WHOLE + NODE_ENOUGH] = enough
+    noted[place * N_NODE_REAL + NODE_ROWS_PER_HESSIAN] = rows_per_hessian
+    noted[place * N_NODE_REAL + NODE_LOWER] = nodes.lower[node]
+    noted[place * N_NODE_REAL + NODE_UPPER] = nodes.upper[node]
+    noted[place * N_NODE_REAL + NODE_OBJECTIVE] = node_objective(table, nodes, node)
+
+
+@part
+def described(team, place):
+    """What was noted of a node."""
+    at, at_real = place * N_NODE_WHOLE, place * N_NODE_REAL
     return SearchedNode(
-        nodes.gradient[node],
-        hessian,
-        rows / max(1.0, float(hessian)),
-        nodes.least_rows[node],
-        max(int64(1), int64(math.ceil(real[MIN_HESSIAN] / real[HESSIAN_UNIT]))),
-        nodes.lower[node],
-        nodes.upper[node],
-        node_objective(table, nodes, node),
+        team.node_whole[at + NODE_GRADIENT],
+        team.node_whole[at + NODE_HESSIAN],
+        team.node_whole[at + NODE_ENOUGH],
+        team.node_real[at_real + NODE_ROWS_PER_HESSIAN],
+        team.node_real[at_real + NODE_LOWER],
+        team.node_real[at_real + NODE_UPPER],
+        team.node_real[at_real + NODE_OBJECTIVE],
     )
 
 
 @part
-def has_enough(node, left_hessian):
-    """Whether a left side is large enough: -1 no, 1 yes, 0 yes but the right one is not."""
-    right_hessian = node.hessian - left_hessian
-    if left_hessian < node.least_hessian:
-        return -1
-    if float64(left_hessian) * node.rows_per_hessian < node.least_rows:
-        return -1
-    if right_hessian < node.least_hessian:
-        return 0
-    if float64(right_hessian) * node.rows_per_hessian < node.least_rows:
-        return 0
-    return 1
+def may_beat(node, left_gradient, left_hessian, penalty, to_beat):
+    """Whether a cut can be better than the best so far, without a division.
+
+    G_L^2 / h_L + G_R^2 / h_R > t, where h = H + lambda, all in units of the integers and
+    with room for rounding errors: those that may, are then tried exactly.
+    """
+    gl, hl = float64(left_gradient), float64(left_hessian) + penalty
+    gr, hr = float64(node.gradient - left_gradient), float64(node.hessian - left_hessian) + penalty
+    return gl * gl * hr + gr * gr * hl >= to_beat * hl * hr
+
+
+@part
+def amount_to_beat(table, best, at, node):
+    """What `may_beat` compares with: the best gain so far, in units of the integers."""
+    real = table.real
+    unit = real[GRADIENT_UNIT] * real[GRADIENT_UNIT] / real[HESSIAN_UNIT]
+    amount = (2.0 * best[at + BEST_GAIN] + node.objective) / unit
+    return amount - 1e-9 * abs(amount)
 
 
 @kernel
-def search_number(slots, number, which, slot, feature, rank):
+def search_number(slots, which, slot, feature, unused, rank):
     """Try every cut of a number, with its missing values on the right, then on the left."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    node = describe(table, load_nodes(slots, NODES_AT), number)
+    which += 2 * rank
+    node = described(team, which)
     cells, best, best_whole = team.cells, team.best, team.best_whole
     start = 2 * slot * table.whole[N_CELLS] + table.cell_start[feature]
-    which += 2 * rank
     n_codes, direction = table.n_codes[feature], table.monotone[feature]
     hessians = start + table.whole[N_CELLS]
     at, at_whole = which * N_BEST, which * N_BEST_WHOLE
+    plain, penalty = table.whole[PLAIN], table.real[LAMBDA]
+    scaled_penalty = penalty / table.real[HESSIAN_UNIT]
+    to_beat = amount_to_beat(table, best, at, node)
     missing_gradient, missing_hessian = cells[start + n_codes], cells[hessians + n_codes]
     some_missing = missing_hessian != 0
     for missing_left in range(2 if some_missing else 1):
@@ -200,18 +232,18 @@ def search_number(slots, number, which, slot, feature, rank):
                 continue
             left_gradient += cells[start + code]
             left_hessian += here
-            enough = has_enough(node, left_hessian)
-            if enough < 0:
+            if left_hessian < node.enough:
                 continue
-            if enough == 0:
+            if node.hessian - left_hessian < node.enough:
                 break
+            if plain and not may_beat(node, left_gradient, left_hessian, scaled_penalty, to_beat):
+                continue
             left = (left_gradient, left_hessian)
-            if try_cut(
-                table, best, best_whole, at, at_whole, direction, table.real[LAMBDA], node, left
-            ):
+            if try_cut(table, best, best_whole, at, at_whole, direction, penalty, node, left):
                 best_whole[at_whole + BEST_MISSING_LEFT] = missing_left if some_missing else UNKNOWN
                 best_whole[at_whole + BEST_FEATURE] = feature
                 best_whole[at_whole + BEST_CUT] = code
+                to_beat = amount_to_beat(table, best, at, node)
     return 0.0
 
 
@@ -243,19 +275,19 @@ def sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at)
 
 
 @kernel
-def search_category(slots, number, which, slot, feature, rank):
+def search_category(slots, which, slot, feature, unused, rank):
     """Part the categories: sorted by their gradients, or one against the rest.
 
     Categories of few rows have wild gradients, and many categories can be parted in many
     ways. Hence the smoothing and the extra penalty, and rare categories always go right.
     """
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    node = describe(table, load_nodes(slots, NODES_AT), number)
+    which += 2 * rank
+    node = described(team, which)
     cells, best, best_whole, member = team.cells, team.best, team.best_whole, team.member
     keys, codes, at_sort = team.sort_key, team.sort_code, 256 * rank
     whole, real = table.whole, table.real
     start = 2 * slot * whole[N_CELLS] + table.cell_start[feature]
-    which += 2 * rank
     n_codes = table.n_codes[feature]
     hessians = start + whole[N_CELLS]
     n_present = int64(0)
@@ -276,7 +308,7 @@ def search_category(slots, number, which, slot, feature, rank):
             left_gradient, left_hessian = int64(0), int64(0)
         left_gradient += cells[start + code]
         left_hessian += cells[hessians + code]
-        if has_enough(node, left_hessian) < 1:
+        if left_hessian < node.enough or node.hessian - left_hessian < node.enough:
             continue
         left = (left_gradient, left_hessian)
         if try_cut(table, best, best_whole, at, at_whole, 0, penalty, node, left):

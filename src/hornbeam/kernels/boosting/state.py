@@ -140,6 +140,8 @@ class Team(NamedTuple):
     goes_left: U1  # 256 entries: the side of each code at the split being made
     frontier: I4
     free_slots: I4
+    node_whole: I8  # what is searched: N_NODE_WHOLE whole numbers per thread and new node ...
+    node_real: F8  # ... and N_NODE_REAL others
     best: F8  # the best split of each new node that each thread has found, N_BEST numbers
     best_whole: I8  # ... and N_BEST_WHOLE whole numbers
     member: U8  # ... and the codes that go left, 4 words
@@ -172,6 +174,18 @@ N_WORDS = 128
 
 # WORD_MODE
 FINISHED, FLAGGING, SEARCHING = 0, 1, 2
+
+# Team.node_whole
+NODE_GRADIENT = 0
+NODE_HESSIAN = 1
+NODE_ENOUGH = 2
+N_NODE_WHOLE = 4
+# Team.node_real
+NODE_ROWS_PER_HESSIAN = 0
+NODE_LOWER = 1
+NODE_UPPER = 2
+NODE_OBJECTIVE = 3
+N_NODE_REAL = 4
 
 # Team.best
 BEST_GAIN = 0

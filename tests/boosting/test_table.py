@@ -1,0 +1,55 @@
+"""The coded table: codes by row are codes by feature, and sparse entries are its cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from hornbeam.boosting.table import CodedTable, code_table, code_table_like
+from hornbeam.data.sparse_coding import SparseCodes
+from hornbeam.dtypes import MISSING_BIN
+
+pytestmark = pytest.mark.quick
+
+
+def code(matrix: object, n_features: int, n_jobs: int = 1) -> CodedTable:
+    none = np.zeros(n_features, np.int64)
+    return code_table(matrix, none.astype(bool), none, 255, n_jobs)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 63, 64, 65])
+def test_rows_are_features_turned_round(n_features: int) -> None:
+    rng = np.random.default_rng(n_features)
+    matrix = rng.integers(0, 9, (300, n_features)).astype(float)
+    matrix[rng.random(matrix.shape) < 0.1] = np.nan
+    table = code(matrix, n_features, n_jobs=2)
+    stride = table.by_row.shape[1]
+    assert stride >= n_features and (64 % stride == 0 or stride == n_features >= 64)
+    np.testing.assert_array_equal(table.by_row[:, :n_features], table.codes.columns.T)
+    np.testing.assert_array_equal(np.diff(table.cell_start), table.codes.n_codes + 1)
+    assert table.n_cells == table.cell_start[-1] and not table.is_sparse
+    again = code_table_like(table, matrix[::-1], 1)
+    np.testing.assert_array_equal(again.codes.columns, table.codes.columns[:, ::-1])
+    from_sparse = code_table_like(table, scipy.sparse.csr_array(matrix), 1)
+    np.testing.assert_array_equal(from_sparse.codes.columns, table.codes.columns)
+
+
+@pytest.mark.mission("X5")
+def test_entries_by_row_are_entries_by_feature() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(-3, 4, (200, 7)) * (rng.random((200, 7)) < 0.3) * 1.0
+    matrix[rng.random(matrix.shape) < 0.05] = np.nan
+    table = code(scipy.sparse.csc_array(matrix), 7)
+    dense = code(matrix, 7)
+    assert table.is_sparse and isinstance(table.codes, SparseCodes)
+    for row in range(200):
+        cells = table.entry_cell[table.entry_start[row] : table.entry_start[row + 1]].tolist()
+        expected = []
+        for feature in np.flatnonzero(matrix[row]):
+            found = int(dense.codes.columns[feature, row])
+            last = int(dense.codes.n_codes[feature])
+            expected.append(
+                int(table.cell_start[feature]) + (last if found == MISSING_BIN else found)
+            )
+        assert cells == expected
