@@ -25,7 +25,7 @@ from hornbeam.kernels.boosting.grow import (
     count_and_search,
     grow_boosted,
 )
-from hornbeam.kernels.boosting.histogram import count_features, count_shared
+from hornbeam.kernels.boosting.histogram import count_columns, count_shared
 from hornbeam.kernels.boosting.nodes import next_split, settle_split
 from hornbeam.kernels.boosting.partition import lay_out_rows
 from hornbeam.kernels.boosting.search import search_category, search_number
@@ -131,7 +131,7 @@ class BoostedGrower:
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = _most_leaves(rules, n_rows)
-        n_pairs = len(table.entry_cell) if table.is_sparse else n_rows * n_features
+        n_pairs = len(table.entry_cell) or n_rows * table.bundles.n_columns
         seconds = n_pairs * _SECONDS_PER_PAIR
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
@@ -140,6 +140,7 @@ class BoostedGrower:
         self.table = _make_table(table, rules, max_leaves, n_slots)
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
+        self.bundles, n_columns = table.bundles, table.bundles.n_columns
         self.rows = s.Rows(
             scores.slope,  # those of one score are chosen for each tree
             np.zeros(2 * n_rows + s.AHEAD, ROW),
@@ -157,8 +158,11 @@ class BoostedGrower:
                 "words": s.N_WORDS,
                 "cells": 2 * n_cells * (n_slots + 1),
                 "sums": 2 * n_cells * size if size > 1 else 0,
-                "tiles": (n_cells if table.is_sparse else n_features * s.TILE_STRIDE) * size,
+                "tiles": (n_cells if table.is_sparse else n_columns * s.TILE_STRIDE) * size,
                 "active": n_features,
+                "bundle": n_columns,
+                "bundle_start": n_columns + 1,
+                "bundle_feature": n_features,
                 "may_ask": 2 * n_features,
                 "goes_left": 256,
                 "frontier": max_leaves + 1,
@@ -187,8 +191,7 @@ class BoostedGrower:
         table = self.table
         units = _set_units(table, self.scores.peak, self.scores.equal_hessians)
         n_active = len(active)
-        self.team.active[:n_active] = active
-        table.whole[s.N_ACTIVE] = n_active
+        self._choose(active)
         for place, share in (
             (s.FEATURES_BY_LEVEL, self.rules.colsample_bylevel),
             (s.FEATURES_BY_NODE, self.rules.colsample_bynode),
@@ -208,6 +211,21 @@ class BoostedGrower:
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
         return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units)
+
+    def _choose(self, active: Array) -> None:
+        """Note the features drawn for a tree, and the columns that hold them."""
+        team, whole = self.team, self.table.whole
+        if whole[s.N_ACTIVE] == len(active) == whole[s.N_FEATURES]:
+            return  # all of them, as for the last tree
+        team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too
+        column = self.bundles.column[active]
+        order = np.argsort(column, kind="stable")
+        columns, sizes = np.unique(column, return_counts=True)
+        team.active[: len(active)] = active
+        team.bundle[: len(columns)] = columns
+        team.bundle_start[1 : len(columns) + 1] = np.cumsum(sizes)
+        team.bundle_feature[: len(active)] = active[order]
+        whole[s.N_ACTIVE], whole[s.N_BUNDLES] = len(active), len(columns)
 
     def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
         """The drawn rows in each leaf of the tree just grown, by node number."""
@@ -374,6 +392,7 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.N_FEATURES] = n_features
     whole[s.STRIDE] = table.by_row.shape[1]
     whole[s.N_CELLS] = table.n_cells
+    whole[s.N_COLUMNS] = table.bundles.n_columns
     whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
     whole[s.MAX_LEAVES] = max_leaves
     whole[s.MIN_LEAF] = max(1, rules.min_samples_leaf)
@@ -405,21 +424,26 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
     nothing = np.empty(0, BIN)
-    columns = zero_code = column_code = nothing
+    columns = column_code = nothing
+    default = table.bundles.default
     column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
     if isinstance(codes, SparseCodes):
         whole[s.SPARSE] = 1
         whole[s.COUNT_SHARED] = address_of(count_sparse_shared, s.STEP_SIGNATURE)
-        whole[s.COUNT_FEATURES] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
+        whole[s.COUNT_COLUMNS] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
         whole[s.SPREAD_COLUMN] = address_of(spread_column, s.STEP_SIGNATURE)
         column_start, column_row = codes.column_start, codes.column_row
-        column_code, zero_code = codes.column_code, codes.zero_code
+        column_code, default = codes.column_code, codes.zero_code
     else:
         whole[s.COUNT_SHARED] = address_of(count_shared, s.STEP_SIGNATURE)
-        whole[s.COUNT_FEATURES] = address_of(count_features, s.STEP_SIGNATURE)
+        whole[s.COUNT_COLUMNS] = address_of(count_columns, s.STEP_SIGNATURE)
         columns = codes.columns.ravel()
     return s.Table(
         table.by_row.ravel(),
+        np.ascontiguousarray(table.bundles.column, np.int64),
+        table.bundles.is_shared,
+        table.bundles.offset,
+        table.bundles.width,
         columns,
         codes.n_codes,
         table.cell_start,
@@ -431,7 +455,7 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
         column_start,
         column_row,
         column_code,
-        zero_code,
+        default,
         whole,
         real,
     )

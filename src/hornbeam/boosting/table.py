@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hornbeam.boosting.bundles import Bundles, find_bundles, no_bundles
 from hornbeam.data.coding import Codes, encode_bins, encode_like
 from hornbeam.data.sparse_coding import SparseCodes, encode_sparse_bins, encode_sparse_like
 from hornbeam.dtypes import BIN, MISSING_BIN, Array
-from hornbeam.kernels.boosting.pack import pack_rows
+from hornbeam.kernels.boosting.pack import pack_bundles, pack_rows
 from hornbeam.runtime.team import run_parallel
 
 _PACK_ROWS = 1 << 14
@@ -32,6 +33,8 @@ class CodedTable:
         First cell of each feature in a histogram; one for every code and one for missing.
     by_row : uint8 array, shape (n_rows, stride)
         Empty for a sparse table.
+    bundles : Bundles
+        Which features share a column of ``by_row``.
     entry_start, entry_cell : int64 and int32 array
         Sparse table: the cells that row i counts in are
         entry_cell[entry_start[i] : entry_start[i + 1]], ascending.
@@ -41,6 +44,7 @@ class CodedTable:
     n_rows: int
     cell_start: Array
     by_row: Array
+    bundles: Bundles
     entry_start: Array
     entry_cell: Array
 
@@ -67,7 +71,7 @@ def code_table(
     if scipy.sparse.issparse(matrix):
         return _lay_out_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
     codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
-    return _lay_out(codes, n_jobs)
+    return _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
 
 
 def code_table_like(table: CodedTable, matrix: Any, n_jobs: int | None) -> CodedTable:
@@ -76,27 +80,32 @@ def code_table_like(table: CodedTable, matrix: Any, n_jobs: int | None) -> Coded
         return _lay_out_sparse(encode_sparse_like(table.codes, matrix, n_jobs))
     if scipy.sparse.issparse(matrix):
         matrix = matrix.toarray()
-    return _lay_out(encode_like(table.codes, matrix, n_jobs), n_jobs)
+    codes = encode_like(table.codes, matrix, n_jobs)
+    return _lay_out(codes, no_bundles(len(codes.n_codes)), n_jobs)
 
 
 def _cell_start(n_codes: Array) -> Array:
     return np.concatenate([[0], np.cumsum(n_codes + 1)]).astype(np.int64)
 
 
-def _lay_out(codes: Codes, n_jobs: int | None) -> CodedTable:
+def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
     """Lay the codes out by row as well."""
     n_features, n_rows = codes.columns.shape
-    by_row = np.empty((n_rows, _stride(n_features)), BIN)
+    by_row = np.zeros((n_rows, _stride(bundles.n_columns)), BIN)
+    lookup = np.array([bundles.lookup(f, int(codes.n_codes[f])) for f in range(n_features)])
 
     def pack(task: int) -> None:
-        first = task * _PACK_ROWS
-        pack_rows(codes.columns, first, min(first + _PACK_ROWS, n_rows), by_row)
+        first, last = task * _PACK_ROWS, min((task + 1) * _PACK_ROWS, n_rows)
+        if bundles.is_shared.any():
+            pack_bundles(codes.columns, bundles.column, lookup, first, last, by_row)
+        else:
+            pack_rows(codes.columns, first, last, by_row)
 
     n_tasks = -(-n_rows // _PACK_ROWS)
     run_parallel(pack, n_tasks, n_jobs, n_rows * n_features * _SECONDS_PER_CODE)
     nothing = np.empty(0, np.int64)
     cells = _cell_start(codes.n_codes)
-    return CodedTable(codes, n_rows, cells, by_row, nothing, nothing.astype(np.int32))
+    return CodedTable(codes, n_rows, cells, by_row, bundles, nothing, nothing.astype(np.int32))
 
 
 def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
@@ -109,9 +118,9 @@ def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
     entry_start = np.zeros(codes.n_rows + 1, np.int64)
     np.cumsum(np.bincount(codes.column_row, minlength=codes.n_rows), out=entry_start[1:])
     entry_cell = (cell_start[feature] + code)[order].astype(np.int32)
-    return CodedTable(
-        codes, codes.n_rows, cell_start, np.empty((0, 0), BIN), entry_start, entry_cell
-    )
+    bundles = no_bundles(len(codes.n_codes))
+    nothing = np.empty((0, 0), BIN)
+    return CodedTable(codes, codes.n_rows, cell_start, nothing, bundles, entry_start, entry_cell)
 
 
 def _stride(n_features: int) -> int:

@@ -82,7 +82,9 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add_predict_options(predict)
     info = command("info", "Show versions, cache and threads, or what a saved model holds.")
     info.add_argument("model", nargs="?", type=Path, help="a model file")
-    command("warmup", "Compile everything ahead of time, so that the first fit is fast.")
+    command(
+        "warmup", "Compile everything ahead of time (about a minute); the first fit is then fast."
+    )
     demo = command("demo", "Train and test on a data set that comes with scikit-learn.")
     demo.add_argument(
         "--model",

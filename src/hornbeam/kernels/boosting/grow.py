@@ -2,8 +2,8 @@
 
     take the best node from the frontier            one thread
     part its rows between its children              all threads, by chunks of rows
-    count the smaller child, subtract the other     all threads, by rows or by features
-    search both                                     all threads, by features
+    count the smaller child, subtract the other     all threads, by rows or by columns
+    search both                                     all threads, by columns
     put them on the frontier                        one thread
 
 Leaf-wise, level-wise and depth-first growth differ only in which node is next.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from numba import int64, types
 
 from hornbeam.kernels.boosting.frontier import push
-from hornbeam.kernels.boosting.histogram import add_shared, subtract
+from hornbeam.kernels.boosting.histogram import add_shared, fill_default, subtract
 from hornbeam.kernels.boosting.nodes import make_root, may_split, plan_build, release_slot
 from hornbeam.kernels.boosting.partition import (
     flag_together,
@@ -22,7 +22,6 @@ from hornbeam.kernels.boosting.partition import (
     sum_counts,
 )
 from hornbeam.kernels.boosting.search import describe
-from hornbeam.kernels.boosting.sparse import fill_zeros
 from hornbeam.kernels.boosting.state import (
     ADOPT_BEST,
     BEST_CUT,
@@ -34,16 +33,16 @@ from hornbeam.kernels.boosting.state import (
     BEST_MISSING_LEFT,
     BEST_RIGHT_VALUE,
     COUNT_AND_SEARCH,
-    COUNT_FEATURES,
+    COUNT_COLUMNS,
     COUNT_SHARED,
     FINISHED,
     FLAGGING,
     LAY_OUT_ROWS,
     MEMBER_WORDS,
     MIN_GAIN,
-    N_ACTIVE,
     N_BEST,
     N_BEST_WHOLE,
+    N_BUNDLES,
     N_FEATURES,
     N_NODE_REAL,
     NEXT_SPLIT,
@@ -58,7 +57,7 @@ from hornbeam.kernels.boosting.state import (
     TEAM_AT,
     WORD_BUILD,
     WORD_BUILD_SLOT,
-    WORD_BY_FEATURE,
+    WORD_BY_COLUMN,
     WORD_MODE,
     WORD_NODE,
     WORD_OTHER,
@@ -100,33 +99,33 @@ def search_feature(slots, table, team, which, slot, feature, rank):
 
 @kernel
 def count_and_search(slots, build, other, size, unused, rank):
-    """Search the new nodes, block by block of features; count those first, if need be."""
+    """Search the new nodes, block by block of columns; count those first, if need be."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
-    words, n_active = team.words, table.whole[N_ACTIVE]
+    words, n_bundles = team.words, table.whole[N_BUNDLES]
     slot, other_slot = words[WORD_BUILD_SLOT], words[WORD_OTHER_SLOT]
-    by_feature = words[WORD_BY_FEATURE]
+    by_column = words[WORD_BY_COLUMN]
     search_build = build >= 0 and may_split(table, nodes, team, build)
     one, two = max(build, int64(0)), max(other, int64(0))
     expect_more_than(table, nodes, team, 2 * rank, one)
     expect_more_than(table, nodes, team, 2 * rank + 1, two)
     sparse = table.whole[SPARSE]
-    width = max(int64(1), min(int64(64), n_active // (4 * size) if size > 1 else n_active))
-    if sparse and by_feature:
-        width = n_active  # one pass over the entries counts all features
+    width = max(int64(1), min(int64(64), n_bundles // (4 * size) if size > 1 else n_bundles))
+    if sparse and by_column:
+        width = n_bundles  # one pass over the entries counts all features
     while True:
         first = width * atomic_add(words, WORD_SEARCH, 1)
-        if first >= n_active or atomic_load(words, STOP) != 0:
+        if first >= n_bundles or atomic_load(words, STOP) != 0:
             return 0.0
-        last = min(first + width, n_active)
-        if build >= 0 and by_feature:
-            call_address(table.whole[COUNT_FEATURES], (slots, build, slot, first, last, rank))
-        for k in range(first, last):
-            feature = int64(team.active[k])
-            if build >= 0 and not by_feature:
+        last = min(first + width, n_bundles)
+        if build >= 0 and by_column:
+            call_address(table.whole[COUNT_COLUMNS], (slots, build, slot, first, last, rank))
+        for k in range(team.bundle_start[first], team.bundle_start[last]):
+            feature = int64(team.bundle_feature[k])
+            if build >= 0 and not by_column:
                 add_shared(table, team, slot, feature, size)
-            if build >= 0 and sparse:
-                fill_zeros(table, nodes, team.cells, build, slot, feature)
+            if build >= 0 and (sparse or table.is_shared[feature]):
+                fill_default(table, nodes, team.cells, build, slot, feature)
             if build >= 0 and other >= 0:
                 subtract(table, team.cells, other_slot, slot, feature)
             if search_build:
@@ -181,7 +180,7 @@ def search_new_nodes(slots, table, nodes, team, build, other, rank, size):
     none, adopt = int64(0), table.whole[ADOPT_BEST]
     while (build >= 0 or other >= 0) and atomic_load(words, STOP) == 0:
         second = words[WORD_SECOND]
-        if build >= 0 and not words[WORD_BY_FEATURE]:
+        if build >= 0 and not words[WORD_BY_COLUMN]:
             call_address(table.whole[COUNT_SHARED], (slots, build, none, none, none, rank))
             barrier(words, size)
         call_address(table.whole[COUNT_AND_SEARCH], (slots, build, other, size, none, rank))

@@ -14,9 +14,9 @@ from hornbeam.kernels.boosting.state import (
     FLUSH_ROWS,
     LANE,
     MISSING,
-    N_ACTIVE,
+    N_BUNDLES,
     N_CELLS,
-    N_FEATURES,
+    N_COLUMNS,
     N_ROWS,
     NODES_AT,
     ROWS_AT,
@@ -33,92 +33,125 @@ from hornbeam.kernels.boosting.state import (
 from hornbeam.runtime.atomics import atomic_add, prefetch
 from hornbeam.runtime.kernel import kernel, part
 
-# Features counted in one pass over some rows: their tile stays in the cache.
-BLOCK_FEATURES = 64
-# Threads share out features instead of rows in nodes with fewer rows than this, and in
-# tables with so many features that adding up histograms would cost more than counting.
+# Columns counted in one pass over some rows: their tile stays in the cache.
+BLOCK_COLUMNS = 64
+# Threads share out columns instead of rows in nodes with fewer rows than this, and in
+# tables with so many columns that adding up histograms would cost more than counting.
 LEAST_SHARED_ROWS = 4096
-MANY_FEATURES = 256
+MANY_COLUMNS = 256
 
 
 @part
-def count_rows(table, rows, tiles, tile, buffer, first, last, active, place, place_end):
-    """Add rows to the tile of the drawn features ``place`` to ``place_end``."""
+def count_rows(table, rows, tiles, tile, buffer, first, last, bundle, place, place_end):
+    """Add rows to the tile of the drawn columns ``place`` to ``place_end``."""
     stride, codes = table.whole[STRIDE], table.by_row
-    feature, feature_end = int64(active[place]), int64(active[place_end - 1]) + 1
+    column, column_end = int64(bundle[place]), int64(bundle[place_end - 1]) + 1
     offset = buffer * table.whole[N_ROWS]
-    neighbours = feature_end - feature == place_end - place
+    neighbours = column_end - column == place_end - place
     for j in range(offset + first, offset + last):
-        prefetch(codes, int64(rows.row[j + AHEAD]) * stride + feature)
+        prefetch(codes, int64(rows.row[j + AHEAD]) * stride + column)
         word = rows.word[j]
         at = int64(rows.row[j]) * stride
         if neighbours:
-            for f in range(feature, feature_end):
-                tiles[tile + f * TILE_STRIDE + int64(codes[at + f])] += word
+            for c in range(column, column_end):
+                tiles[tile + c * TILE_STRIDE + int64(codes[at + c])] += word
         else:
             for k in range(place, place_end):
-                f = int64(active[k])
-                tiles[tile + f * TILE_STRIDE + int64(codes[at + f])] += word
+                c = int64(bundle[k])
+                tiles[tile + c * TILE_STRIDE + int64(codes[at + c])] += word
 
 
 @part
-def empty_tile(table, tiles, tile, sums, base, active, place, place_end, fresh):
-    """Add the tile of some features to a histogram (or make it anew) and clear the tile."""
+def empty_own_column(table, tiles, at, sums, base, feature, fresh):
+    """Add a column that holds one feature to a histogram, and clear it."""
     n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
     mask = (int64(1) << lane) - 1
-    gradients, hessians = base, base + n_cells
-    for k in range(place, place_end):
-        feature = int64(active[k])
-        n_codes, cell = table.n_codes[feature], table.cell_start[feature]
-        at = tile + feature * TILE_STRIDE
-        # missing values have the last code in the tile, and the last cell of the feature
-        missing = tiles[at + MISSING]
-        tiles[at + MISSING] = 0
-        for code in range(n_codes):
-            word = tiles[at + code]
-            tiles[at + code] = 0
-            if fresh:
-                sums[gradients + cell + code] = word >> lane
-                sums[hessians + cell + code] = word & mask
-            else:
-                sums[gradients + cell + code] += word >> lane
-                sums[hessians + cell + code] += word & mask
+    n_codes = table.n_codes[feature]
+    gradients = base + table.cell_start[feature]
+    hessians = gradients + n_cells
+    # missing values have the last code in the tile, and the last cell of the feature
+    missing = tiles[at + MISSING]
+    tiles[at + MISSING] = 0
+    for code in range(n_codes):
+        word = tiles[at + code]
+        tiles[at + code] = 0
         if fresh:
-            sums[gradients + cell + n_codes] = missing >> lane
-            sums[hessians + cell + n_codes] = missing & mask
+            sums[gradients + code] = word >> lane
+            sums[hessians + code] = word & mask
         else:
-            sums[gradients + cell + n_codes] += missing >> lane
-            sums[hessians + cell + n_codes] += missing & mask
+            sums[gradients + code] += word >> lane
+            sums[hessians + code] += word & mask
+    if fresh:
+        sums[gradients + n_codes] = missing >> lane
+        sums[hessians + n_codes] = missing & mask
+    else:
+        sums[gradients + n_codes] += missing >> lane
+        sums[hessians + n_codes] += missing & mask
 
 
 @part
-def count_block(table, rows, tiles, tile, sums, base, buffer, first, last, active, place, end):
-    """Make the histogram of some features, flushing the tile whenever it is full."""
-    fresh = True
-    start = first
-    while start < last or fresh:
-        stop = min(start + FLUSH_ROWS, last)
-        if start < stop:
-            count_rows(table, rows, tiles, tile, buffer, start, stop, active, place, end)
-        empty_tile(table, tiles, tile, sums, base, active, place, end, fresh)
-        fresh = False
-        start = stop
+def default_cell(table, feature):
+    """The cell of a feature whose rows are not counted."""
+    code = int64(table.default[feature])
+    return table.n_codes[feature] if code == MISSING else code
+
+
+@part
+def empty_shared_column(table, tiles, at, sums, base, feature, fresh):
+    """Add one feature of a shared column to a histogram, and clear it there.
+
+    The cell of its default code gets what remains of the node later.
+    """
+    n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
+    mask = (int64(1) << lane) - 1
+    gradients = base + table.cell_start[feature]
+    hessians = gradients + n_cells
+    skipped = default_cell(table, feature)
+    place = at + table.offset[feature]
+    end = place + table.width[feature]
+    for cell in range(table.n_codes[feature] + 1):
+        word = int64(0)
+        if cell != skipped and place < end:
+            word = tiles[place]
+            tiles[place] = 0
+            place += 1
+        if fresh:
+            sums[gradients + cell] = word >> lane
+            sums[hessians + cell] = word & mask
+        else:
+            sums[gradients + cell] += word >> lane
+            sums[hessians + cell] += word & mask
+
+
+@part
+def empty_tile(table, team, tile, sums, base, place, place_end, fresh):
+    """Add the tile of some columns to a histogram (or make it anew) and clear the tile."""
+    for k in range(place, place_end):
+        at = tile + int64(team.bundle[k]) * TILE_STRIDE
+        for i in range(team.bundle_start[k], team.bundle_start[k + 1]):
+            feature = int64(team.bundle_feature[i])
+            if table.is_shared[feature]:
+                empty_shared_column(table, team.tiles, at, sums, base, feature, fresh)
+            else:
+                empty_own_column(table, team.tiles, at, sums, base, feature, fresh)
 
 
 @kernel
-def count_features(slots, node, slot, place, place_end, rank):
-    """Make a node's histogram for some features, into its slot."""
+def count_columns(slots, node, slot, place, place_end, rank):
+    """Make a node's histogram for some columns, into its slot."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    tile = rank * table.whole[N_FEATURES] * TILE_STRIDE
+    tile = rank * table.whole[N_COLUMNS] * TILE_STRIDE
     base = 2 * slot * table.whole[N_CELLS]
-    first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
+    last, buffer = nodes.last[node], int64(nodes.buffer[node])
     while place < place_end:
-        end = min(place + BLOCK_FEATURES, place_end)
-        count_block(
-            table, rows, team.tiles, tile, team.cells, base, buffer, first, last, team.active,
-            place, end,
-        )  # fmt: skip
+        end = min(place + BLOCK_COLUMNS, place_end)
+        start, fresh = nodes.first[node], True
+        while start < last or fresh:
+            stop = min(start + FLUSH_ROWS, last)
+            count_rows(table, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end)
+            empty_tile(table, team, tile, team.cells, base, place, end, fresh)
+            start, fresh = stop, False
         place = end
     return 0.0
 
@@ -128,27 +161,41 @@ def count_shared(slots, node, unused, unused_too, none, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    whole, active = table.whole, team.active
-    n_active = whole[N_ACTIVE]
-    tile = rank * whole[N_FEATURES] * TILE_STRIDE
-    base = 2 * rank * whole[N_CELLS]
+    n_bundles = table.whole[N_BUNDLES]
+    tile = rank * table.whole[N_COLUMNS] * TILE_STRIDE
+    base = 2 * rank * table.whole[N_CELLS]
     first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
     fresh, held = True, int64(0)
     while True:
         start = first + CHUNK * atomic_add(team.words, WORD_COUNTS, 1)
         full = held + CHUNK > FLUSH_ROWS
         if start >= last or full:
-            empty_tile(table, team.tiles, tile, team.sums, base, active, 0, n_active, fresh)
+            empty_tile(table, team, tile, team.sums, base, 0, n_bundles, fresh)
             fresh, held = False, int64(0)
         if start >= last:
             return 0.0
         stop = min(start + CHUNK, last)
         held += stop - start
         place = int64(0)
-        while place < n_active:
-            end = min(place + BLOCK_FEATURES, n_active)
-            count_rows(table, rows, team.tiles, tile, buffer, start, stop, active, place, end)
+        while place < n_bundles:
+            end = min(place + BLOCK_COLUMNS, n_bundles)
+            count_rows(table, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end)
             place = end
+
+
+@part
+def fill_default(table, nodes, cells, node, slot, feature):
+    """Give the default code of a feature what remains of the node."""
+    n_cells = table.whole[N_CELLS]
+    start, stop = table.cell_start[feature], table.cell_start[feature + 1]
+    default = start + default_cell(table, feature)
+    for plane in range(2):
+        base = (2 * slot + plane) * n_cells
+        total = nodes.gradient[node] if plane == 0 else nodes.hessian[node]
+        cells[base + default] = 0
+        for cell in range(start, stop):
+            total -= cells[base + cell]
+        cells[base + default] = total
 
 
 @part

@@ -7,7 +7,7 @@ import math
 from numba import int64, uint64
 
 from hornbeam.kernels.boosting.frontier import pop
-from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_FEATURES
+from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS
 from hornbeam.kernels.boosting.partition import flag_chunk, move_chunk, sum_counts
 from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
@@ -25,6 +25,7 @@ from hornbeam.kernels.boosting.state import (
     MIN_HESSIAN,
     MIN_LEAF,
     N_ACTIVE,
+    N_BUNDLES,
     N_DRAWN,
     N_FEATURES,
     N_GROUPS,
@@ -40,7 +41,7 @@ from hornbeam.kernels.boosting.state import (
     UNKNOWN,
     WORD_BUILD,
     WORD_BUILD_SLOT,
-    WORD_BY_FEATURE,
+    WORD_BY_COLUMN,
     WORD_COUNTS,
     WORD_FLAGS,
     WORD_FREE,
@@ -189,8 +190,8 @@ def plan_build(slots, table, nodes, team, size):
     if build >= 0:
         words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
         few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
-        spread = few or whole[N_ACTIVE] >= MANY_FEATURES
-        words[WORD_BY_FEATURE] = size == 1 or (spread and not whole[SPARSE])
+        spread = few or whole[N_BUNDLES] >= MANY_COLUMNS
+        words[WORD_BY_COLUMN] = size == 1 or (spread and not whole[SPARSE])
         plan_features(slots, table, build, 0)
     if other >= 0:
         plan_features(slots, table, other, 1)

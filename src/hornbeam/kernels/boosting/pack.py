@@ -22,3 +22,19 @@ def pack_rows(by_feature: Array, first: int, last: int, by_row: Array) -> None:
             for feature in range(block, min(block + BLOCK_FEATURES, n_features)):
                 for row in range(start, stop):
                     by_row[row, feature] = by_feature[feature, row]
+
+
+@kernel
+def pack_bundles(
+    by_feature: Array, column: Array, lookup: Array, first: int, last: int, by_row: Array
+) -> None:
+    """Copy the codes of some rows into columns that features may share.
+
+    ``lookup[feature, code]`` is what a code becomes; ``by_row`` is zero before.
+    """
+    for start in range(first, last, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, last)
+        for feature in range(by_feature.shape[0]):
+            target = column[feature]
+            for row in range(start, stop):
+                by_row[row, target] |= lookup[feature, by_feature[feature, row]]

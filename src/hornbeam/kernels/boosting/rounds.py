@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numba import float64, int64, types, uint64
 
+from hornbeam.kernels.boosting.histogram import default_cell
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     MEMBER_WORDS,
@@ -65,7 +66,14 @@ load_scores = make_loader(Scores)
 def code_at(table, row, feature):
     """The code of one cell of the table."""
     if not table.whole[SPARSE]:
-        return int64(table.by_row[row * table.whole[STRIDE] + feature])
+        code = int64(table.by_row[row * table.whole[STRIDE] + table.column[feature]])
+        if not table.is_shared[feature]:
+            return code
+        cell = code - table.offset[feature]
+        if cell < 0 or cell >= table.width[feature]:
+            return int64(table.default[feature])
+        cell += cell >= default_cell(table, feature)
+        return int64(MISSING) if cell == table.n_codes[feature] else cell
     start, stop = table.cell_start[feature], table.cell_start[feature + 1]
     low, high = table.entry_start[row], table.entry_start[row + 1]
     while low < high:  # the first entry that is not before the feature's cells
@@ -75,7 +83,7 @@ def code_at(table, row, feature):
         else:
             high = middle
     if low == table.entry_start[row + 1] or int64(table.entry_cell[low]) >= stop:
-        return int64(table.zero_code[feature])
+        return int64(table.default[feature])
     code = int64(table.entry_cell[low]) - start
     return int64(MISSING) if code == table.n_codes[feature] else code
 

@@ -93,26 +93,11 @@ def count_sparse_shared(slots, node, unused, unused_too, none, rank):
         count_entries(table, rows, team.tiles, tile, buffer, start, stop)
 
 
-@part
-def fill_zeros(table, nodes, cells, node, slot, feature):
-    """Give the zeros of a feature what remains of the node."""
-    n_cells = table.whole[N_CELLS]
-    start, stop = table.cell_start[feature], table.cell_start[feature + 1]
-    zero = start + int64(table.zero_code[feature])
-    for plane in range(2):
-        base = (2 * slot + plane) * n_cells
-        total = nodes.gradient[node] if plane == 0 else nodes.hessian[node]
-        cells[base + zero] = 0
-        for cell in range(start, stop):
-            total -= cells[base + cell]
-        cells[base + zero] = total
-
-
 @kernel
 def spread_column(slots, feature, unused, unused_too, none, rank):
     """Write the code of every row of a feature, for the rows to be parted by it."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    zero = table.zero_code[feature]
+    zero = table.default[feature]
     for row in range(table.whole[N_ROWS]):
         team.column[row] = zero
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):

@@ -22,8 +22,12 @@ from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8, make_loader, slot_
 class Table(NamedTuple):
     """The training rows as codes, and the rules (read only)."""
 
-    by_row: U1  # codes[row * STRIDE + feature]; a missing value is 255
-    by_feature: U1  # codes[feature * N_ROWS + row]
+    by_row: U1  # codes[row * STRIDE + column]; exclusive features share a column
+    column: I8  # of each feature
+    is_shared: U1  # whether a feature's column holds other features, too ...
+    offset: I8  # ... and which of the column's codes are its own, without its default code:
+    width: I8  # offset .. offset + width
+    by_feature: U1  # codes[feature * N_ROWS + row]; a missing value is 255
     n_codes: I8  # per feature, missing not counted
     cell_start: I8  # first cell of each feature; it has n_codes + 1, the last for missing
     is_category: U1
@@ -34,7 +38,7 @@ class Table(NamedTuple):
     column_start: I8  # ... and by feature: their rows and codes
     column_row: I4
     column_code: U1
-    zero_code: U1  # per feature
+    default: U1  # per feature: the code that is not counted in sparse or shared columns
     whole: I8  # settings, numbered below
     real: F8
 
@@ -63,7 +67,7 @@ PLAIN = 18  # gains need no bounds and no step limit
 DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
 # Addresses of the kernels that the growth loop calls (see ADR 009)
 COUNT_SHARED = 22
-COUNT_FEATURES = 23
+COUNT_COLUMNS = 23
 SEARCH_NUMBER = 24
 SEARCH_CATEGORY = 25
 CHOOSE_FEATURES = 26
@@ -74,6 +78,8 @@ SPARSE = 30  # there are entries instead of by_row and by_feature
 COUNT_AND_SEARCH = 31
 ADOPT_BEST = 32
 LAY_OUT_ROWS = 33
+N_BUNDLES = 34  # columns that hold features drawn for this tree
+N_COLUMNS = 35  # of by_row
 N_WHOLE = 40
 
 # Table.real
@@ -134,8 +140,11 @@ class Team(NamedTuple):
     words: I8  # layout of runtime/atomics.py, then the words below
     cells: I8  # histograms, slot by slot: the gradients of all cells, then the hessians
     sums: I8  # a histogram per thread, where threads share out rows
-    tiles: I8  # TILE_STRIDE packed sums per thread and feature
+    tiles: I8  # TILE_STRIDE packed sums per thread and column
     active: I4  # features drawn for this tree, ascending
+    bundle: I4  # columns that hold them, ascending ...
+    bundle_start: I4  # ... and the drawn features of each: bundle_feature[start[k] : start[k + 1]]
+    bundle_feature: I4
     may_ask: U1  # features that the one and the other new node may ask
     goes_left: U1  # 256 entries: the side of each code at the split being made
     frontier: I4
@@ -155,7 +164,7 @@ class Team(NamedTuple):
 WORD_FLAGS = 64  # next chunk of rows to be flagged
 WORD_MOVES = 72  # next chunk of rows to be moved
 WORD_COUNTS = 80  # next chunk of rows to be counted
-WORD_SEARCH = 88  # next block of features to be searched
+WORD_SEARCH = 88  # next block of columns to be searched
 WORD_GRADIENT = 96  # sums of the root
 WORD_HESSIAN = 97
 WORD_NODE = 104  # node being split
@@ -163,7 +172,7 @@ WORD_MODE = 105
 WORD_BUILD = 106  # node whose histogram is counted, -1: none
 WORD_OTHER = 107  # node whose histogram is what remains, or is there already; -1: none
 WORD_SECOND = 108  # a second node to be counted; -1: none
-WORD_BY_FEATURE = 109  # threads share out features, not rows
+WORD_BY_COLUMN = 109  # threads share out columns, not rows
 WORD_BUILD_SLOT = 110
 WORD_OTHER_SLOT = 111
 WORD_NODES = 112
