@@ -76,6 +76,7 @@ def test_scores_in_training_are_those_of_the_model(task: str) -> None:
     assert model.history_["train"][-1] == stops[-1].train_loss
 
 
+@pytest.mark.usefixtures("real_threads")
 def test_threads_and_repetitions_do_not_matter() -> None:
     models = [Regressor(**DART, n_jobs=n_jobs).fit(X, LEVEL) for n_jobs in (1, 1, 2, 4, None)]
     assert len({model.digest() for model in models}) == 1

@@ -61,6 +61,7 @@ def expected() -> list[tuple[str, bytes]]:
 # --- the same model from everywhere -------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.quick
 @pytest.mark.parametrize("number", range(len(MODELS)))
 def test_threads_and_repetitions_do_not_matter(number: int, expected: Any) -> None:
@@ -79,6 +80,7 @@ def many_rows() -> tuple[Any, Any, Any]:
     return table, level, random.uniform(0.5, 2.0, n)
 
 
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("growth", ["leaf", "level"])
 def test_many_rows_on_several_threads(many_rows: Any, weighted: bool, growth: str) -> None:
@@ -92,6 +94,7 @@ def test_many_rows_on_several_threads(many_rows: Any, weighted: bool, growth: st
     assert len(digests) == 1
 
 
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.parametrize("n_features", [1, 63, 64, 70, 300])
 def test_narrow_and_wide_tables(n_features: int) -> None:
     """Padded rows, blocks of features, and threads that share out features."""
@@ -147,6 +150,7 @@ def test_columns_are_found_by_name() -> None:
         assert set(features.tolist()) == {-1, 0}
 
 
+@pytest.mark.usefixtures("real_threads")
 def test_eight_python_threads_at_once(expected: Any) -> None:
     wrong: list[Any] = []
     begin = threading.Barrier(8)
@@ -170,6 +174,7 @@ def test_eight_python_threads_at_once(expected: Any) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here"
 )
@@ -183,6 +188,7 @@ def test_forked_children(expected: Any) -> None:
 # --- histograms ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.mission("L2")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("growth", ["leaf", "level", "depth"])
@@ -424,7 +430,7 @@ def test_the_age_of_thirty() -> None:
     """30 = 20 + 6 + 3 + 1: each round learns a part of what the ones before have left."""
     X, y = [[0.0], [1.0]], [30.0, 10.0]
     model = Regressor(
-        n_estimators=3, min_samples_leaf=1, learning_rate=0.6, min_child_weight=0.0
+        n_estimators=3, min_samples_leaf=1, learning_rate=0.6, min_child_weight=0.0, reg_lambda=0.0
     ).fit(X, y)
     assert model.ensemble_.start.tolist() == [20.0]
     stages = [float(stage[0]) for stage in model.staged_predict(X)]
@@ -432,7 +438,7 @@ def test_the_age_of_thirty() -> None:
     # with the rates of the example, 6 of 10, then 3 of 4, then all of the rest
     age = 20.0
     for rate, step in ((0.6, 6.0), (0.75, 3.0), (1.0, 1.0)):
-        tree = Regressor(n_estimators=1, min_samples_leaf=1, learning_rate=rate)
+        tree = Regressor(n_estimators=1, min_samples_leaf=1, learning_rate=rate, reg_lambda=0.0)
         found = tree.fit(X, y, init_score=[age, 40.0 - age]).predict(X)[0]
         assert found == pytest.approx(step)
         age += found
@@ -474,21 +480,22 @@ def test_forms_of_the_classifier_learn_alike() -> None:
 @pytest.mark.mission("X5")
 @pytest.mark.quick
 def test_missing_values_go_where_they_belong() -> None:
+    one_tree = {"n_estimators": 1, "learning_rate": 1.0, "reg_lambda": 0.0}
     for side, value in ((0, -5.0), (1, 5.0)):
         table = np.linspace(-1, 1, 200).reshape(-1, 1)
         y = np.sign(table[:, 0]) * 5.0
         table[::4] = np.nan
         y[::4] = value
-        model = Regressor(n_estimators=1, learning_rate=1.0).fit(table, y)
+        model = Regressor(**one_tree).fit(table, y)
         assert model.trees_[0].missing_branch[0] == side
         assert model.predict([[np.nan]])[0] == pytest.approx(value)
     # never seen in training: to the child with more rows
     table = np.r_[np.zeros(30), np.ones(70)].reshape(-1, 1)
-    model = Regressor(n_estimators=1, learning_rate=1.0).fit(table, table[:, 0])
+    model = Regressor(**one_tree).fit(table, table[:, 0])
     assert model.predict([[np.nan]])[0] == pytest.approx(1.0)
-    assert Regressor(n_estimators=1, learning_rate=1.0).fit(1 - table, table[:, 0]).predict(
-        [[np.nan]]
-    )[0] == pytest.approx(1.0)
+    assert Regressor(**one_tree).fit(1 - table, table[:, 0]).predict([[np.nan]])[
+        0
+    ] == pytest.approx(1.0)
 
 
 @pytest.mark.mission("L1")

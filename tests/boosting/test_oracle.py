@@ -364,7 +364,7 @@ def test_numbers_with_equal_hessians() -> None:
         X = random_table(rng, n, missing=rng.random() < 0.7)
         compare(regressor(**random_rules(rng)), X, random_target(rng, n))
 
-    each_seed(check, 150)
+    each_seed(check, 100)
 
 
 @pytest.mark.mission("X1")
@@ -374,7 +374,7 @@ def test_numbers_with_weights() -> None:
         X = random_table(rng, n, missing=rng.random() < 0.7)
         compare(regressor(**random_rules(rng)), X, random_target(rng, n), random_weights(rng, n))
 
-    each_seed(check, 150)
+    each_seed(check, 100)
 
 
 @pytest.mark.mission("X1")
@@ -389,7 +389,7 @@ def test_logistic_hessians_of_all_sizes() -> None:
         model = hb.GradientBoostingClassifier(n_jobs=1, **random_rules(rng))
         compare(model, X, y, random_weights(rng, n), init)
 
-    each_seed(check, 150)
+    each_seed(check, 100)
 
 
 @pytest.mark.mission("X1")
@@ -406,7 +406,7 @@ def test_categories(category_split: str) -> None:
         )
         compare(model, X, random_target(rng, n), random_weights(rng, n))
 
-    each_seed(check, 100)
+    each_seed(check, 80)
 
 
 @pytest.mark.mission("G5")

@@ -116,6 +116,7 @@ def test_categories_in_lists_stay_what_they_are() -> None:
     assert model.digest() == peer.digest()
 
 
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.quick
 def test_threads_do_not_matter() -> None:
     digests = {Ranker(**FEW, n_jobs=n).fit(X, RELEVANCE, qid=QID).digest() for n in (1, 2, 4)}

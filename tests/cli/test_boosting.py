@@ -110,7 +110,9 @@ def test_early_stopping_and_constraints_as_options(capsys):
     assert main(["info", "flats.hornbeam"]) == 0
     printed = capsys.readouterr().out
     assert "monotonic_constraints={'rooms': 1}" in printed
-    assert re.search(r"loss at the end .*train [\d.]+, validation [\d.]+", printed)
+    assert len(model.history_["validation"]) > model.n_iter_
+    losses = re.search(r"loss of the model .*train ([\d.]+), validation ([\d.]+)", printed)
+    assert float(losses[2]) == pytest.approx(min(model.history_["validation"]), rel=1e-4)
 
 
 def test_several_quantiles_have_a_column_each(capsys):

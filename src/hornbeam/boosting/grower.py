@@ -28,7 +28,7 @@ from hornbeam.kernels.boosting.grow import (
 from hornbeam.kernels.boosting.histogram import count_columns, count_shared
 from hornbeam.kernels.boosting.nodes import next_split, settle_split
 from hornbeam.kernels.boosting.partition import lay_out_rows
-from hornbeam.kernels.boosting.search import search_category, search_number
+from hornbeam.kernels.boosting.search import search_category, search_features
 from hornbeam.kernels.boosting.sparse import (
     count_sparse_alone,
     count_sparse_shared,
@@ -55,6 +55,7 @@ CATEGORY_CODES = {
 LEAST_SECONDS = 1.5e-3
 _UNLIMITED = 2**31 - 1
 _SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth
+_SECONDS_PER_ROW = 20e-9  # parted on every level
 _SECONDS_PER_CELL = 3e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _LEAST_HESSIAN_BITS = 15
@@ -132,7 +133,7 @@ class BoostedGrower:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = _most_leaves(rules, n_rows)
         n_pairs = len(table.entry_cell) or n_rows * table.bundles.n_columns
-        seconds = n_pairs * _SECONDS_PER_PAIR
+        seconds = n_pairs * _SECONDS_PER_PAIR + n_rows * _SECONDS_PER_ROW
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
@@ -150,6 +151,7 @@ class BoostedGrower:
         )
         lengths = dict.fromkeys(s.Nodes._fields, n_nodes)
         lengths |= {"member": n_nodes * s.MEMBER_WORDS, "groups": n_nodes * n_groups}
+        lengths["banned"] = 2 * n_nodes
         self.nodes: s.Nodes = new_arrays(s.Nodes, lengths)
         size = self.size
         self.team: s.Team = new_arrays(
@@ -404,7 +406,7 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.LAY_OUT_ROWS] = address_of(lay_out_rows, s.STEP_SIGNATURE)
     whole[s.COUNT_AND_SEARCH] = address_of(count_and_search, s.STEP_SIGNATURE)
     whole[s.ADOPT_BEST] = address_of(adopt_best, s.STEP_SIGNATURE)
-    whole[s.SEARCH_NUMBER] = address_of(search_number, s.STEP_SIGNATURE)
+    whole[s.SEARCH_FEATURES] = address_of(search_features, s.STEP_SIGNATURE)
     whole[s.SETTLE] = address_of(settle_split, s.STEP_SIGNATURE)
     whole[s.NEXT_SPLIT] = address_of(next_split, s.STEP_SIGNATURE)
     if codes.is_category.any():

@@ -111,13 +111,15 @@ def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
 def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
     """Turn entries by feature into entries by row."""
     cell_start = _cell_start(codes.n_codes)
-    feature = np.repeat(np.arange(len(codes.n_codes)), np.diff(codes.column_start))
-    code = codes.column_code.astype(np.int64)
-    code = np.where(code == MISSING_BIN, codes.n_codes[feature], code)
-    order = np.argsort(codes.column_row, kind="stable")
-    entry_start = np.zeros(codes.n_rows + 1, np.int64)
-    np.cumsum(np.bincount(codes.column_row, minlength=codes.n_rows), out=entry_start[1:])
-    entry_cell = (cell_start[feature] + code)[order].astype(np.int32)
+    n_entries = np.diff(codes.column_start)
+    code = codes.column_code.astype(np.int32)
+    missing = code == MISSING_BIN
+    code[missing] = np.repeat(codes.n_codes, n_entries)[missing]
+    cell = np.repeat(cell_start[:-1], n_entries).astype(np.int32) + code
+    shape = (codes.n_rows, len(codes.n_codes))
+    by_column = scipy.sparse.csc_array((cell, codes.column_row, codes.column_start), shape)
+    by_row = by_column.tocsr()  # stable, so the cells of a row ascend
+    entry_start, entry_cell = by_row.indptr.astype(np.int64), by_row.data
     bundles = no_bundles(len(codes.n_codes))
     nothing = np.empty((0, 0), BIN)
     return CodedTable(codes, codes.n_rows, cell_start, nothing, bundles, entry_start, entry_cell)

@@ -73,8 +73,9 @@ def contents(model: Any, path: Path) -> list[list[str]]:
     if hasattr(model, "classes_"):
         rows.insert(1, ["classes", _some(list(model.classes_))])
     if getattr(model, "history_", None):
-        losses = ", ".join(f"{name} {loss[-1]:.5g}" for name, loss in model.history_.items())
-        rows.insert(-3, ["loss at the end", losses])
+        last = model.n_iter_ - 1  # early stopping has looked further and gone back
+        losses = [f"{name} {loss[: last + 1][-1]:.5g}" for name, loss in model.history_.items()]
+        rows.insert(-3, ["loss of the model", ", ".join(losses)])
     return rows
 
 

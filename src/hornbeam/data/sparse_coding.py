@@ -95,8 +95,12 @@ def _stored(matrix: Any) -> Any:
 
 def _find_edges(entries: Array, n_zeros: int, max_bins: int) -> Array:
     """Borders between the bins of a column with these entries and so many zeros."""
-    known = entries[~np.isnan(entries)]
-    distinct, counts = np.unique(known, return_counts=True)
+    lowest = entries.min() if len(entries) else 0.0
+    if lowest == (entries.max() if len(entries) else 0.0):  # the usual case: one value
+        distinct, counts = entries[:1], np.array([len(entries)])[: len(entries)]
+    else:
+        known = entries[~np.isnan(entries)]
+        distinct, counts = np.unique(known, return_counts=True)
     if n_zeros:
         place = np.searchsorted(distinct, 0.0)
         distinct, counts = np.insert(distinct, place, 0.0), np.insert(counts, place, n_zeros)

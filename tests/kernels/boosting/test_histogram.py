@@ -9,21 +9,43 @@ import pytest
 import scipy.sparse
 
 from hornbeam import losses
+from hornbeam.boosting import grower as growing
 from hornbeam.boosting.grower import BoostedGrower, BoostRules, RowScores, _set_units
-from hornbeam.boosting.table import code_table
+from hornbeam.boosting.table import CodedTable, _lay_out, code_table, no_bundles
+from hornbeam.data.coding import Codes, encode_bins
 from hornbeam.kernels.boosting import state as s
-from hornbeam.kernels.boosting.histogram import count_features, count_shared, subtract
+from hornbeam.kernels.boosting.histogram import count_columns, count_shared, fill_default, subtract
 from hornbeam.kernels.boosting.sparse import count_sparse_alone, count_sparse_shared
 from hornbeam.runtime.kernel import specialise
 
 LARGEST = np.float32(2.0 - 2.0**-23)  # rounds up to a power of two: one unit beyond its bits
 
 
+@pytest.fixture(autouse=True)
+def _real_threads(monkeypatch: Any) -> None:
+    monkeypatch.setattr(growing, "LEAST_SECONDS", 0.0)
+
+
+def encode(matrix: np.ndarray) -> Codes:
+    none = np.zeros(matrix.shape[1], np.int64)
+    return encode_bins(matrix, none.astype(bool), none, max_bins=255)
+
+
+def bundled(matrix: Any) -> CodedTable:
+    """The table as boosting has it: of a dense one, exclusive features share a column."""
+    none = np.zeros(matrix.shape[1], np.int64)
+    return code_table(matrix, none.astype(bool), none, 255, 1)
+
+
 def make(slopes: np.ndarray, matrix: Any, equal: bool = False, n_jobs: int = 1) -> BoostedGrower:
-    """A grower that has laid out and packed its rows, and has made no split."""
-    n_rows, n_features = matrix.shape
-    none = np.zeros(n_features, np.int64)
-    table = code_table(matrix, none.astype(bool), none, 255, 1)
+    """A grower that has laid out and packed its rows, each feature in a column of its own."""
+    table = _lay_out(encode(matrix), no_bundles(matrix.shape[1]), 1)
+    return prepare(slopes, table, equal, n_jobs)
+
+
+def prepare(slopes: np.ndarray, table: CodedTable, equal: bool, n_jobs: int) -> BoostedGrower:
+    """A grower that has made no split."""
+    n_rows, n_features = table.n_rows, table.n_features
     loss = losses.resolve("squared_error", task="regression")
     scores = RowScores(loss, np.zeros(n_rows), np.ones(n_rows), np.zeros(1), 2)
     scores.slope[:] = slopes.astype(np.float32).ravel()
@@ -83,7 +105,7 @@ def test_the_largest_slopes_all_in_one_bin(n_rows: int, sign: float, equal: bool
     assert held * h >= 2 ** (lane - 2)  # and no bit is wasted
     assert int(grower.nodes.gradient[0]) == n_rows * g
     assert int(grower.nodes.hessian[0]) == n_rows * h
-    count_features(grower.slots, 0, 0, 0, 2, 0)
+    count_columns(grower.slots, 0, 0, 0, 2, 0)
     codes = np.zeros((2, n_rows), int)
     assert cells_of(grower.team.cells, grower) == expected_cells(grower, codes, whole)
 
@@ -101,9 +123,8 @@ def test_sums_are_those_of_python_integers(n_rows: int, equal: bool) -> None:
     matrix = rng.integers(0, 9, (n_rows, 3)).astype(float)
     matrix[rng.random(matrix.shape) < 0.2] = np.nan
     grower = make(slopes, matrix, equal, n_jobs=2)
-    codes = code_table(matrix, np.zeros(3, bool), np.zeros(3, np.int64), 255, 1).codes.columns
-    expected = expected_cells(grower, codes, integers(grower, slopes, equal))
-    count_features(grower.slots, 0, 1, 0, 3, 1)
+    expected = expected_cells(grower, encode(matrix).columns, integers(grower, slopes, equal))
+    count_columns(grower.slots, 0, 1, 0, 3, 1)
     assert cells_of(grower.team.cells, grower, slot=1) == expected
     grower.words[s.WORD_COUNTS] = 0
     count_shared(grower.slots, 0, 0, 0, 0, 0)  # takes all chunks; the second thread none
@@ -129,10 +150,10 @@ def test_what_remains_of_the_parent_is_the_sibling() -> None:
     matrix = rng.integers(0, 20, (n_rows, 4)).astype(float)
     grower = make(slopes, matrix)
     whole = integers(grower, slopes, False)
-    codes = code_table(matrix, np.zeros(4, bool), np.zeros(4, np.int64), 255, 1).codes.columns
-    count_features(grower.slots, 0, 0, 0, 4, 0)
+    codes = encode(matrix).columns
+    count_columns(grower.slots, 0, 0, 0, 4, 0)
     grower.nodes.last[0] = 1100  # the first rows are the one child, the others its sibling
-    count_features(grower.slots, 0, 1, 0, 4, 0)
+    count_columns(grower.slots, 0, 1, 0, 4, 0)
     specialise(_subtract, None)(grower.slots, 0, 1, 4)
     parts = [(slice(1100, None), 0), (slice(0, 1100), 1)]
     for rows, slot in parts:
@@ -149,7 +170,7 @@ def test_lanes_of_sparse_tables_hold_as_many_rows(sign: float) -> None:
     matrix = np.zeros((n_rows, 2))
     matrix[:, 0] = 3.0
     matrix[::7, 1] = np.nan
-    grower = make(slopes, scipy.sparse.csc_array(matrix), n_jobs=2)
+    grower = prepare(slopes, bundled(scipy.sparse.csc_array(matrix)), False, n_jobs=2)
     (g, h), *_ = integers(grower, slopes, False)
     n_missing = len(matrix[::7])
     start = grower.table.cell_start
@@ -160,3 +181,31 @@ def test_lanes_of_sparse_tables_hold_as_many_rows(sign: float) -> None:
         assert cells[int(start[0])] == [n_rows * g, n_rows * h]
         assert cells[int(start[2]) - 1] == [n_missing * g, n_missing * h]
         assert cells[int(start[1])] == [0, 0]  # zeros are filled in when they are searched
+
+
+def _fill(slots, slot, n_features):  # type: ignore[no-untyped-def]
+    table, nodes = s.load_table(slots, s.TABLE_AT), s.load_nodes(slots, s.NODES_AT)
+    team = s.load_team(slots, s.TEAM_AT)
+    for feature in range(n_features):
+        fill_default(table, nodes, team.cells, 0, slot, feature)
+
+
+@pytest.mark.mission("L2")
+@pytest.mark.quick
+def test_features_that_share_a_column_have_the_sums_of_their_own() -> None:
+    """One word per row counts six exclusive features; the default gets what remains."""
+    n_rows = s.FLUSH_ROWS + 100
+    rng = np.random.default_rng(0)
+    slopes = np.column_stack([rng.normal(size=n_rows), rng.uniform(0.1, 1.0, n_rows)])
+    slopes = slopes.astype(np.float32).astype(float)
+    matrix = np.zeros((n_rows, 6))
+    matrix[np.arange(n_rows), rng.integers(0, 6, n_rows)] = rng.integers(1, 4, n_rows)
+    matrix[::50] = 0.0
+    table = bundled(matrix)
+    assert table.bundles.n_columns < 6
+    grower = prepare(slopes, table, False, 1)
+    count_columns(grower.slots, 0, 0, 0, int(grower.table.whole[s.N_BUNDLES]), 0)
+    specialise(_fill, None)(grower.slots, 0, 6)
+    whole = integers(grower, slopes, False)
+    expected = expected_cells(grower, encode(matrix).columns, whole)
+    assert cells_of(grower.team.cells, grower) == expected

@@ -43,14 +43,12 @@ from hornbeam.kernels.boosting.state import (
     N_BEST,
     N_BEST_WHOLE,
     N_BUNDLES,
-    N_FEATURES,
     N_NODE_REAL,
     NEXT_SPLIT,
     NODE_OBJECTIVE,
     NODES_AT,
     ROWS_AT,
-    SEARCH_CATEGORY,
-    SEARCH_NUMBER,
+    SEARCH_FEATURES,
     SETTLE,
     SPARSE,
     TABLE_AT,
@@ -87,16 +85,6 @@ def expect_more_than(table, nodes, team, place, node):
     team.best_whole[place * N_BEST_WHOLE + BEST_FEATURE] = -1
 
 
-@part
-def search_feature(slots, table, team, which, slot, feature, rank):
-    """Search one feature of one node, if the node may ask it."""
-    if team.may_ask[which * table.whole[N_FEATURES] + feature]:
-        search = table.whole[SEARCH_NUMBER]
-        if table.is_category[feature]:
-            search = table.whole[SEARCH_CATEGORY]
-        call_address(search, (slots, int64(which), slot, feature, int64(0), rank))
-
-
 @kernel
 def count_and_search(slots, build, other, size, unused, rank):
     """Search the new nodes, block by block of columns; count those first, if need be."""
@@ -120,18 +108,22 @@ def count_and_search(slots, build, other, size, unused, rank):
         last = min(first + width, n_bundles)
         if build >= 0 and by_column:
             call_address(table.whole[COUNT_COLUMNS], (slots, build, slot, first, last, rank))
-        for k in range(team.bundle_start[first], team.bundle_start[last]):
+        start, stop = int64(team.bundle_start[first]), int64(team.bundle_start[last])
+        for k in range(start, stop):
+            if build < 0:
+                break
             feature = int64(team.bundle_feature[k])
-            if build >= 0 and not by_column:
+            if not by_column:
                 add_shared(table, team, slot, feature, size)
-            if build >= 0 and (sparse or table.is_shared[feature]):
+            if sparse or table.is_shared[feature]:
                 fill_default(table, nodes, team.cells, build, slot, feature)
-            if build >= 0 and other >= 0:
-                subtract(table, team.cells, other_slot, slot, feature)
-            if search_build:
-                search_feature(slots, table, team, 0, slot, feature, rank)
             if other >= 0:
-                search_feature(slots, table, team, 1, other_slot, feature, rank)
+                subtract(table, team.cells, other_slot, slot, feature)
+        search = table.whole[SEARCH_FEATURES]
+        if search_build:
+            call_address(search, (slots, int64(0), slot, start, stop, rank))
+        if other >= 0:
+            call_address(search, (slots, int64(1), other_slot, start, stop, rank))
 
 
 @kernel

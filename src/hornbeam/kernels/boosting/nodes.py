@@ -8,7 +8,7 @@ from numba import int64, uint64
 
 from hornbeam.kernels.boosting.frontier import pop
 from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS
-from hornbeam.kernels.boosting.partition import flag_chunk, move_chunk, sum_counts
+from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
     CHOOSE_FEATURES,
@@ -153,7 +153,9 @@ def make_leaf(table, nodes, node):
     nodes.slot[node] = -1
     nodes.feature[node] = -1
     nodes.gain[node] = 0.0
-    nodes.least_rows[node] = float(table.whole[MIN_LEAF])
+    # a cell that is not empty holds a row, whatever its hessian seems to say
+    nodes.least_rows[node] = float(table.whole[MIN_LEAF]) if table.whole[MIN_LEAF] > 1 else 0.0
+    nodes.banned[2 * node] = nodes.banned[2 * node + 1] = -1
 
 
 @part
@@ -218,7 +220,12 @@ def settle_split(slots, node, n_left, size, unused, rank):
     words = team.words
     n_right = nodes.last[node] - nodes.first[node] - n_left
     if min(n_left, n_right) < table.whole[MIN_LEAF]:
-        nodes.least_rows[node] *= 2.0
+        if nodes.banned[2 * node] < 0:
+            nodes.banned[2 * node] = nodes.feature[node]
+        elif nodes.banned[2 * node + 1] < 0:
+            nodes.banned[2 * node + 1] = nodes.feature[node]
+        else:
+            nodes.least_rows[node] *= 4.0
         nodes.feature[node] = -1
         kept = nodes.slot[node] >= 0  # its histogram; otherwise it is counted again
         words[WORD_SECOND] = -1
@@ -267,15 +274,8 @@ def next_split(slots, size, unused, unused_too, none, rank):
             words[WORD_MODE] = FLAGGING
             return 0.0
         words[WORD_MODE] = SEARCHING
-        chunk = int64(0)
-        while flag_chunk(table, rows, nodes, team, node, chunk):
-            chunk += 1
-        n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
-        settle = table.whole[SETTLE]
-        if call_address(settle, (slots, node, n_left, size, int64(0), rank)) > 0.0:
-            chunk = int64(0)
-            while move_chunk(table, rows, nodes, node, n_left, chunk):
-                chunk += 1
+        n_left = part_alone(table, rows, nodes, team, node)
+        call_address(table.whole[SETTLE], (slots, node, n_left, size, int64(0), rank))
         if words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0:
             return 0.0
 

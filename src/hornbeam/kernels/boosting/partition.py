@@ -160,6 +160,32 @@ def move_chunk(table, rows, nodes, node, n_left, chunk):
 
 
 @part
+def part_alone(table, rows, nodes, team, node):
+    """Part a node's rows by one thread in one step; returns how many go left.
+
+    The left side grows from the front of the node's places in the other buffer, the right
+    side from their end, so its rows are in reverse order; no sum depends on that.
+    """
+    n_rows = table.whole[N_ROWS]
+    codes, at = table.by_feature, int64(nodes.feature[node]) * n_rows
+    if table.whole[SPARSE]:
+        codes, at = team.column, int64(0)
+    source = int64(nodes.buffer[node]) * n_rows
+    target = n_rows - source
+    goes_left = team.goes_left
+    left, right = target + nodes.first[node], target + nodes.last[node] - 1
+    for j in range(source + nodes.first[node], source + nodes.last[node]):
+        row, word = rows.row[j], rows.word[j]
+        goes = int64(goes_left[codes[at + int64(row)]])
+        place = right + goes * (left - right)  # without a branch
+        rows.row[place] = row
+        rows.word[place] = word
+        left += goes
+        right -= 1 - goes
+    return left - target - nodes.first[node]
+
+
+@part
 def flag_together(table, rows, nodes, team, node):
     """First step, by all threads."""
     chunk = atomic_add(team.words, WORD_FLAGS, 1)

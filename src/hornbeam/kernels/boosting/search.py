@@ -40,8 +40,10 @@ from hornbeam.kernels.boosting.state import (
     N_BEST,
     N_BEST_WHOLE,
     N_CELLS,
+    N_FEATURES,
     N_NODE_REAL,
     N_NODE_WHOLE,
+    NODE_BANNED,
     NODE_ENOUGH,
     NODE_GRADIENT,
     NODE_HESSIAN,
@@ -50,6 +52,7 @@ from hornbeam.kernels.boosting.state import (
     NODE_ROWS_PER_HESSIAN,
     NODE_UPPER,
     PLAIN,
+    SEARCH_CATEGORY,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
@@ -57,6 +60,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.kernels.state import ONE_AGAINST_REST
+from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import kernel, part
 
 # Up to this many categories in a node need no smoothing and no extra penalty.
@@ -126,8 +130,9 @@ class SearchedNode(NamedTuple):
 
     Histograms do not hold the number of rows. A side with the hessian h seems to have
     ``h * rows_per_hessian`` rows, which is exact where all hessians are equal. Where they
-    are not, a split that leaves too few rows is found out when the rows are parted; the
-    node is then searched again with a larger ``Nodes.least_rows``.
+    are not, a split that leaves too few rows is found out when the rows are parted. The
+    node is then searched again without that feature, and if that happens a third time,
+    with a larger ``Nodes.least_rows``.
     """
 
     gradient: int
@@ -163,6 +168,9 @@ def describe(table, nodes, team, node, place):
     whole[place * N_NODE_WHOLE + NODE_GRADIENT] = nodes.gradient[node]
     whole[place * N_NODE_WHOLE + NODE_HESSIAN] = hessian
     whole[place * N_NODE_WHOLE + NODE_ENOUGH] = enough
+    for which in range(2):
+        banned = int64(nodes.banned[2 * node + which])
+        whole[place * N_NODE_WHOLE + NODE_BANNED + which] = banned
     noted[place * N_NODE_REAL + NODE_ROWS_PER_HESSIAN] = rows_per_hessian
     noted[place * N_NODE_REAL + NODE_LOWER] = nodes.lower[node]
     noted[place * N_NODE_REAL + NODE_UPPER] = nodes.upper[node]
@@ -205,12 +213,9 @@ def amount_to_beat(table, best, at, node):
     return amount - 1e-9 * abs(amount)
 
 
-@kernel
-def search_number(slots, which, slot, feature, unused, rank):
+@part
+def search_number(table, team, node, which, slot, feature):
     """Try every cut of a number, with its missing values on the right, then on the left."""
-    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    which += 2 * rank
-    node = described(team, which)
     cells, best, best_whole = team.cells, team.best, team.best_whole
     start = 2 * slot * table.whole[N_CELLS] + table.cell_start[feature]
     n_codes, direction = table.n_codes[feature], table.monotone[feature]
@@ -244,6 +249,27 @@ def search_number(slots, which, slot, feature, unused, rank):
                 best_whole[at_whole + BEST_FEATURE] = feature
                 best_whole[at_whole + BEST_CUT] = code
                 to_beat = amount_to_beat(table, best, at, node)
+
+
+@kernel
+def search_features(slots, which, slot, first, last, rank):
+    """Search some drawn features of a node, those that it may ask."""
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
+    place = which + 2 * rank
+    node = described(team, place)
+    banned = place * N_NODE_WHOLE + NODE_BANNED
+    one, other = team.node_whole[banned], team.node_whole[banned + 1]
+    for k in range(first, last):
+        feature = int64(team.bundle_feature[k])
+        if not team.may_ask[which * table.whole[N_FEATURES] + feature]:
+            continue
+        if feature in (one, other):
+            continue
+        if table.is_category[feature]:
+            search = table.whole[SEARCH_CATEGORY]
+            call_address(search, (slots, which, slot, feature, int64(0), rank))
+        else:
+            search_number(table, team, node, place, slot, feature)
     return 0.0
 
 

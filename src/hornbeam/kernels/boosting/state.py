@@ -68,7 +68,7 @@ DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
 # Addresses of the kernels that the growth loop calls (see ADR 009)
 COUNT_SHARED = 22
 COUNT_COLUMNS = 23
-SEARCH_NUMBER = 24
+SEARCH_FEATURES = 24
 SEARCH_CATEGORY = 25
 CHOOSE_FEATURES = 26
 SETTLE = 27
@@ -125,6 +125,7 @@ class Nodes(NamedTuple):
     left_gradient: I8  # of the best split
     left_hessian: I8
     least_rows: F8  # rows a child must seem to have, see `search`
+    banned: I4  # two features per node whose best cut leaves too few rows; -1: none
     gain: F8
     value: F8
     lower: F8  # bounds of the value
@@ -188,7 +189,8 @@ FINISHED, FLAGGING, SEARCHING = 0, 1, 2
 NODE_GRADIENT = 0
 NODE_HESSIAN = 1
 NODE_ENOUGH = 2
-N_NODE_WHOLE = 4
+NODE_BANNED = 3  # two features
+N_NODE_WHOLE = 8
 # Team.node_real
 NODE_ROWS_PER_HESSIAN = 0
 NODE_LOWER = 1

@@ -1,0 +1,15 @@
+"""What tests of boosting share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hornbeam.boosting import grower
+
+
+@pytest.fixture
+def real_threads(monkeypatch: Any) -> None:
+    """As many threads as ``n_jobs`` says, also where they do not pay."""
+    monkeypatch.setattr(grower, "LEAST_SECONDS", 0.0)
