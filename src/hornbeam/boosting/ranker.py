@@ -64,7 +64,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         learning_rate: float = 0.1,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: int = 5,
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
         reg_lambda: float = 1.0,
