@@ -27,7 +27,9 @@ FEW = {"n_estimators": 10, "learning_rate": 0.5, "min_samples_leaf": 5, "random_
 
 @parametrize_with_checks([Classifier(n_estimators=10), Regressor(n_estimators=10)])
 def test_yielded_check(estimator: Any, check: Any) -> None:
-    """No expected failures."""
+    """No expected failures; a row of weight 2 is one row to ``min_samples_leaf``, though."""
+    if "sample_weight_equivalence" in str(check):
+        pytest.skip("min_samples_leaf counts rows, not weights: checked on leaves of one row")
     check(estimator)
 
 
@@ -38,7 +40,7 @@ def test_yielded_check(estimator: Any, check: Any) -> None:
     ]
 )
 def test_yielded_check_on_small_leaves(estimator: Any, check: Any) -> None:
-    """With leaves of 20 rows most checks never see a split; here they do.
+    """Leaves of one row: also checks on a few rows see many splits.
 
     Rows of weight 2 have slopes twice as large as the same rows twice, so units differ, and
     of gains that are almost equal another one may win. scikit-learn asks for 1e-7.

@@ -95,6 +95,25 @@ def test_many_rows_on_several_threads(many_rows: Any, weighted: bool, growth: st
 
 
 @pytest.mark.usefixtures("real_threads")
+@pytest.mark.parametrize(
+    "params", [{"loss": "huber", "order": 1}, {"loss": "log_cosh", "order": 1}]
+)
+def test_leaves_that_are_refitted_do_not_depend_on_threads(
+    many_rows: Any, params: dict[str, Any]
+) -> None:
+    """Sums of floats depend on the order of the rows, so this must not depend on threads."""
+    table, level, _ = many_rows
+    weight = 10.0 ** np.random.default_rng(2).uniform(-9, 0, len(level))  # no sum is exact
+    digests = {
+        Regressor(n_estimators=2, max_leaf_nodes=6, n_jobs=n_jobs, random_state=0, **params)
+        .fit(table, level, weight)
+        .digest()
+        for n_jobs in (1, 2, 3)
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.usefixtures("real_threads")
 @pytest.mark.parametrize("n_features", [1, 63, 64, 70, 300])
 def test_narrow_and_wide_tables(n_features: int) -> None:
     """Padded rows, blocks of features, and threads that share out features."""

@@ -236,7 +236,8 @@ class BoostedGrower:
         for node in np.flatnonzero(tree.child == 0):
             offset = int(self.nodes.buffer[node]) * n_rows
             span = slice(offset + int(self.nodes.first[node]), offset + int(self.nodes.last[node]))
-            leaves.append(self.rows.row[span])
+            # in an order that no number of threads changes: sums of floats depend on it
+            leaves.append(np.sort(self.rows.row[span]))
         return leaves
 
     def advance(self, values: Array, which: int, with_slopes: bool) -> None:
