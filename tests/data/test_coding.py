@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -172,6 +172,7 @@ def test_a_heavy_value_has_a_bin_of_its_own() -> None:
     assert np.delete(rest, zero).max() < 100
 
 
+@example([1, 1, 1, 1, 1, 1, 4, 1, 4, 1, 4, 2, 3, 3, 4], 9)  # a heavy value comes last
 @given(st.lists(st.integers(1, 50), min_size=3, max_size=60), st.integers(2, 20))
 def test_cuts_are_few_and_ascending(counts: list[int], max_bins: int) -> None:
     column = np.repeat(np.arange(float(len(counts))), counts)

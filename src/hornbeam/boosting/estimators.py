@@ -225,6 +225,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             grown = boost(
                 table, scores, rules, rounds, validation, watch, self.n_jobs, watch.wants_train_loss
             ).trees
+        if grown and all(len(tree.child) == 1 for tree in grown):
+            _explain_no_split(float(grown[0].hessian[0]), scores, rules)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
         trees = [] if before is None else list(before.ensemble_.trees)
         trees += build_trees(grown, table.codes, rules)
@@ -540,6 +542,21 @@ def _check_classes(before: Any, fitted: dict[str, Any]) -> None:
             f"warm_start=True goes on with a model of the classes {earlier.tolist()[:10]}, but y "
             f"holds {classes.tolist()[:10]}. Fit a new model, or pass rows of the same classes."
         )
+
+
+def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> None:
+    """Warn if no tree has a split for a reason that somebody should act on."""
+    if hessian < 2.0 * rules.min_child_weight:
+        reason = (
+            f"the hessians of all rows add up to {hessian:.3g}, less than twice "
+            f"min_child_weight={rules.min_child_weight:g}: choose a smaller one, or scale y or "
+            "sample_weight"
+        )
+    elif scores.peak[0] == 0.0 and np.ptp(scores.target) > 0.0:
+        reason = "all gradients round to zero: scale y, so that its values are not so small"
+    else:
+        return
+    warnings.warn(f"No tree has a split, since {reason}.", UserWarning, stacklevel=5)
 
 
 def _moderate(weight: Array) -> Array:

@@ -96,7 +96,8 @@ def cut_by_weight(counts: Array, n_rows: int, max_bins: int, cuts: Array) -> int
     value that alone fills a bin (its count reaches the mean over the bins that such heavy
     values leave to the light ones) gets one of its own. The light values between share
     the other bins: one is closed when it holds its fair share of the rows still to be
-    placed, when a heavy value follows, or when each value left can have its own.
+    placed (or half of it, and a heavy value follows), or when each value left can have its
+    own.
     Returns the number of cuts, at most ``max_bins - 1``.
     """
     light_bins = max_bins
@@ -128,7 +129,11 @@ def cut_by_weight(counts: Array, n_rows: int, max_bins: int, cuts: Array) -> int
         filled += counts[j]
         full = filled * bins_left >= rows_left or values_left <= bins_left
         values_left -= 1
-        if bins_left > 1 and (full or counts[j + 1] * light_bins >= light_rows):
+        # few rows before a heavy value are not worth one of the bins: they join it
+        half_full = 2 * filled * bins_left >= rows_left
+        ends = counts[j + 1] * light_bins >= light_rows and (half_full or values_left == 0)
+        # the last bin for light values stays open until none of them is left
+        if (bins_left > 1 and (full or ends)) or (ends and values_left == 0):
             cuts[n_cuts] = j
             n_cuts += 1
             bins_left -= 1

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 import joblib
 import numpy as np
@@ -29,6 +29,8 @@ _THREADS_PER_CORE = 4
 _FEW_THREADS = 8
 # Work below this runs in the calling thread itself; Ctrl-C then waits that long at most.
 _INLINE_SECONDS = 0.05
+# A signal that an interrupt swallowed is made up for after this long.
+_LOOK_AGAIN_SECONDS = 0.2
 
 
 def thread_count(n_jobs: int | None, seconds: float) -> int:
@@ -94,33 +96,46 @@ def new_shared() -> Array:
 
 
 def _run_threads(function: Callable[[int], object], size: int, shared: Array) -> None:
-    """Call ``function(rank)`` on ``size`` workers and wait; errors and Ctrl-C come through."""
-    outcomes: SimpleQueue[BaseException | None] = SimpleQueue()
+    """Call ``function(rank)`` on ``size`` workers and wait; errors and Ctrl-C come through.
+
+    An interrupt may arrive between any two steps here. So a call that was handed out twice
+    runs once, and who is done is read off ``outcomes``, which only workers fill; a signal
+    that got lost is made up for by looking again.
+    """
+    outcomes: list[BaseException | None] = []
+    signals: SimpleQueue[None] = SimpleQueue()
+    tickets = [[None] for _ in range(size)]
 
     def call(rank: int) -> None:
+        try:
+            tickets[rank].pop()
+        except IndexError:
+            return
+        outcome: BaseException | None = None
         try:
             function(rank)
         except BaseException as error:
             shared[STOP] = 1
-            outcomes.put(error)
-        else:
-            outcomes.put(None)
+            outcome = error
+        outcomes.append(outcome)
+        signals.put(None)
 
     workers = _pool.borrow(size)
-    for rank, worker in enumerate(workers):
-        worker.calls.put(partial(call, rank))
-    failure: BaseException | None = None
-    waiting = size
-    while waiting:
+    handed_out = 0
+    interrupt: BaseException | None = None
+    while len(outcomes) < size:
         try:
-            outcome = outcomes.get()
-        except BaseException as interrupt:
+            while handed_out < size:
+                workers[handed_out].calls.put(partial(call, handed_out))
+                handed_out += 1
+            signals.get(timeout=_LOOK_AGAIN_SECONDS)
+        except Empty:
+            continue
+        except BaseException as error:
             shared[STOP] = 1
-            failure = interrupt
-        else:
-            waiting -= 1
-            failure = failure or outcome
+            interrupt = error
     _pool.give_back(workers)
+    failure = interrupt or next((outcome for outcome in outcomes if outcome is not None), None)
     if failure is not None:
         raise failure
 
