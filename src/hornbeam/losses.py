@@ -891,6 +891,9 @@ def _start_own(start: float | str, loss: Loss, y: Array, weight: Array) -> list[
     return [float(start)]
 
 
+_MOST_TARGETS = 10_000  # that a start value is searched with
+
+
 def _best_constant(loss: Loss, y: Array, weight: Array) -> float:
     """The constant score of the least total loss, by Brent's method around a guess."""
     if loss.link_name == "logit":
@@ -900,6 +903,8 @@ def _best_constant(loss: Loss, y: Array, weight: Array) -> float:
         width = float(np.max(np.abs(y - guess))) / 4.0 or 1.0
         if loss.link_name == "log":
             guess, width = _start_log_mean(loss, y, weight)[0], 1.0
+
+    y, weight = _condensed(y, weight)
 
     def total(score: float) -> float:
         return total_loss(loss, y, weight, np.full(len(y), score))
@@ -911,6 +916,15 @@ def _best_constant(loss: Loss, y: Array, weight: Array) -> float:
             return guess
     near = abs(found - guess) <= 1e9 * (width + abs(guess))  # else it falls for ever
     return found if near and total(found) <= total(guess) else guess
+
+
+def _condensed(y: Array, weight: Array) -> tuple[Array, Array]:
+    """The distinct targets and their weights; neighbours are averaged if there are many."""
+    distinct, place = np.unique(y, return_inverse=True)
+    if len(distinct) > _MOST_TARGETS:
+        place = place * _MOST_TARGETS // len(distinct)
+    total = np.bincount(place, weight)
+    return np.bincount(place, weight * y) / total, total
 
 
 @cache

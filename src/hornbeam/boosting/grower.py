@@ -139,6 +139,9 @@ class BoostedGrower:
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
+        if self.size > 1:  # one thread need not wait for it to be compiled
+            shared = count_sparse_shared if table.is_sparse else count_shared
+            self.table.whole[s.COUNT_SHARED] = address_of(shared, s.STEP_SIGNATURE)
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
@@ -432,13 +435,11 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
     if isinstance(codes, SparseCodes):
         whole[s.SPARSE] = 1
-        whole[s.COUNT_SHARED] = address_of(count_sparse_shared, s.STEP_SIGNATURE)
         whole[s.COUNT_COLUMNS] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
         whole[s.SPREAD_COLUMN] = address_of(spread_column, s.STEP_SIGNATURE)
         column_start, column_row = codes.column_start, codes.column_row
         column_code, default = codes.column_code, codes.zero_code
     else:
-        whole[s.COUNT_SHARED] = address_of(count_shared, s.STEP_SIGNATURE)
         whole[s.COUNT_COLUMNS] = address_of(count_columns, s.STEP_SIGNATURE)
         columns = codes.columns.ravel()
     return s.Table(

@@ -1,8 +1,9 @@
 """What Numba has no words for: atomics, the barrier, counting bits, calls by address.
 
 The barrier lets the threads of a team meet inside compiled code. A waiting thread
-spins for a moment, then yields its core, then sleeps, so that nothing deadlocks and no
-core burns when there are more threads than cores.
+spins for a moment, then sleeps, so that nothing deadlocks and no core burns when there
+are more threads than cores. It does not yield its core: on a busy machine the scheduler
+would give that away for milliseconds, while a thread that slept is let in at once.
 """
 
 from __future__ import annotations
@@ -30,26 +31,22 @@ CONTROL = 40
 SHARED_WORDS = 64
 
 _SPINS = 2000
-_YIELDS = 200
 _NAP_MICROSECONDS = 50
 
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
 
 
-def _register_waiting_calls() -> None:
-    """Give the system's yield and sleep calls names that compiled code can link to."""
+def _register_nap() -> None:
+    """Give the system's sleep call a name that compiled code can link to."""
     if sys.platform == "win32":
         system = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
-        give_way, nap = system.SwitchToThread, system.Sleep
+        nap = system.Sleep
     else:
-        system = ctypes.CDLL(None)
-        give_way, nap = system.sched_yield, system.usleep
-    for name, function in (("hornbeam_yield", give_way), ("hornbeam_nap", nap)):
-        binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+        nap = ctypes.CDLL(None).usleep
+    binding.add_symbol("hornbeam_nap", ctypes.cast(nap, ctypes.c_void_p).value)
 
 
-_register_waiting_calls()
-_give_way = types.ExternalFunction("hornbeam_yield", types.int32())
+_register_nap()
 _nap = types.ExternalFunction("hornbeam_nap", types.int32(types.uint32))
 _NAP = 1 if sys.platform == "win32" else _NAP_MICROSECONDS  # Windows counts milliseconds
 
@@ -182,7 +179,5 @@ def barrier(shared, size):
         waited += 1
         if waited < _SPINS:
             spin_hint()
-        elif waited < _SPINS + _YIELDS:
-            _give_way()
         else:
             _nap(_NAP)
