@@ -48,7 +48,6 @@ def fitted(maker: Any, **params: Any) -> Any:
 # --- X, y and weights: the cases of the trees ------------------------------------------------
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 @pytest.mark.parametrize("case", tables.BAD_X)
 def test_bad_tables(maker: Any, case: str) -> None:
@@ -62,7 +61,6 @@ def test_bad_tables(maker: Any, case: str) -> None:
         model.predict(SMALL)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 def test_missing_and_infinite_targets(maker: Any) -> None:
     for value in tables.NO_VALUE.values():
@@ -79,7 +77,6 @@ def test_missing_and_infinite_targets(maker: Any) -> None:
             maker().fit(SMALL, y.astype(float))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("case", tables.BAD_Y)
 def test_bad_targets(case: str) -> None:
     trees, y, error, words = tables.BAD_Y[case]
@@ -88,7 +85,6 @@ def test_bad_targets(case: str) -> None:
             (Classifier if tree is tables.Classifier else Regressor)().fit(SMALL, y)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 @pytest.mark.parametrize("case", tables.BAD_WEIGHTS)
 def test_bad_weights(maker: Any, case: str) -> None:
@@ -97,14 +93,12 @@ def test_bad_weights(maker: Any, case: str) -> None:
         maker().fit(SMALL, np.arange(40) % 2, weight)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 def test_one_target_only(maker: Any) -> None:
     with pytest.raises(ValueError, match=r"y has 2 columns.*sklearn\.multioutput\.MultiOutput"):
         maker().fit(X, np.column_stack([LABEL, LABEL]))
 
 
-@pytest.mark.quick
 def test_one_class_is_an_error_that_names_it() -> None:
     for y, name in ((np.ones(N, int), "1"), (["only"] * N, "'only'"), (np.ones(N, bool), "True")):
         with pytest.raises(ValueError, match=f"two classes.*only one class: {name}\\.$"):
@@ -113,7 +107,6 @@ def test_one_class_is_an_error_that_names_it() -> None:
         Classifier().fit(X[:1], LABEL[:1])
 
 
-@pytest.mark.quick
 def test_few_rows() -> None:
     assert Regressor().fit(X[:1], [7.0]).predict(X[:3]).tolist() == [7.0] * 3
     assert Regressor(min_samples_leaf=1).fit(X[:1], [7.0]).trees_[0].node_count == 1
@@ -123,7 +116,6 @@ def test_few_rows() -> None:
         Regressor().predict(X)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 def test_columns_with_nothing_to_learn_from(maker: Any) -> None:
     """Constant and all-missing columns: the start alone, or no difference beside others."""
@@ -145,7 +137,6 @@ def test_columns_with_nothing_to_learn_from(maker: Any) -> None:
         assert maker(**FEW).fit(np.hstack([X, column]), y).digest() == plain.digest()
 
 
-@pytest.mark.quick
 def test_a_constant_target_is_predicted() -> None:
     for value in (7.0, 0.0, -1e30, 1e-30):
         model = Regressor(**FEW).fit(X, np.full(N, value))
@@ -187,14 +178,12 @@ def test_the_scale_of_positive_targets(loss: str, scale: float) -> None:
     np.testing.assert_allclose(scaled / scale, plain, rtol=1e-3)
 
 
-@pytest.mark.quick
 def test_targets_beyond_float32_are_a_sentence() -> None:
     for y in (LEVEL * 1e300, LEVEL * 1e39):
         with pytest.raises(ValueError, match=r"NaN or infinite gradients.*scale y"):
             Regressor(**FEW).fit(X, y)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 @pytest.mark.parametrize("exponent", [1000, 300, -300, -1000])
 def test_huge_and_tiny_weights(maker: Any, exponent: int) -> None:
@@ -212,7 +201,6 @@ def test_huge_and_tiny_weights(maker: Any, exponent: int) -> None:
         assert model.score(X[heavy], target(maker)[heavy]) > 0.5
 
 
-@pytest.mark.quick
 def test_huge_class_weights() -> None:
     plain = Classifier(**{**FEW, "min_child_weight": 0.0}).fit(X, LABEL)
     same = dict.fromkeys((0, 1), 2.0**266)  # 1e80
@@ -291,7 +279,6 @@ def test_a_loss_that_bends_down_has_a_way_out() -> None:
     assert np.mean(np.abs(model.predict(X) - y)) < 0.5 * np.mean(np.abs(y - np.median(y)))
 
 
-@pytest.mark.quick
 def test_losses_that_do_not_fit() -> None:
     cases: list[tuple[Any, Any, Any, str]] = [
         (Regressor(loss="mse"), LEVEL, ValueError, "loss must be one of .* but is 'mse'"),
@@ -350,7 +337,6 @@ REFUSED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 def test_refused_parameters(maker: Any) -> None:
     for name, values in REFUSED.items():
@@ -361,7 +347,6 @@ def test_refused_parameters(maker: Any) -> None:
                 maker(**{name: value}).fit(X, target(maker))
 
 
-@pytest.mark.quick
 def test_huge_parameters_set_no_limit() -> None:
     plain = fitted(Regressor).digest()
     for name in ("max_depth", "n_jobs", "n_iter_no_change"):
@@ -370,7 +355,6 @@ def test_huge_parameters_set_no_limit() -> None:
     assert fitted(Regressor, max_leaf_nodes=10**30).digest() == unlimited
 
 
-@pytest.mark.quick
 def test_huge_limits_leave_single_leaves() -> None:
     limits: list[dict[str, Any]] = [
         {"min_samples_leaf": 10**30},
@@ -387,13 +371,11 @@ def test_huge_limits_leave_single_leaves() -> None:
     assert held.predict(X) == pytest.approx(np.full(N, LEVEL.mean()), abs=1e-6)
 
 
-@pytest.mark.quick
 def test_a_learning_rate_that_runs_away_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="NaN or infinite gradients"):
         fitted(Regressor, learning_rate=1e300)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
@@ -418,7 +400,6 @@ def test_names_of_other_libraries_get_a_hint(theirs: str, ours: str) -> None:
             maker(**{theirs: 1})
 
 
-@pytest.mark.quick
 def test_an_unknown_name_lists_those_there_are() -> None:
     with pytest.raises(TypeError, match="no parameter 'qqq'; it has loss, n_estimators, "):
         Regressor(qqq=1)
@@ -426,7 +407,6 @@ def test_an_unknown_name_lists_those_there_are() -> None:
         Regressor.preset("catboost")
 
 
-@pytest.mark.quick
 def test_parameters_that_do_not_fit_the_data() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"interaction_constraints": [0.5]}, r"names 0\.5, which is not a column of X.* 0 to 2"),
@@ -454,7 +434,6 @@ def test_parameters_that_do_not_fit_the_data() -> None:
 # --- the other arguments of fit, and predict -------------------------------------------------
 
 
-@pytest.mark.quick
 def test_validation_rows_that_do_not_fit() -> None:
     for alone in ({"X_val": X}, {"y_val": LEVEL}, {"sample_weight_val": np.ones(N)}):
         with pytest.raises(ValueError, match="X_val and y_val belong together"):
@@ -470,7 +449,6 @@ def test_validation_rows_that_do_not_fit() -> None:
         Regressor().fit(X, LEVEL, X_val=X, y_val=LEVEL, sample_weight_val=-np.ones(N))
 
 
-@pytest.mark.quick
 def test_start_scores_that_do_not_fit() -> None:
     half = np.r_[np.zeros(100), np.ones(100)]
     for weight in (None, half):  # rows of no weight have start scores, too
@@ -486,7 +464,6 @@ def test_start_scores_that_do_not_fit() -> None:
     assert flat.digest() == column.digest()
 
 
-@pytest.mark.quick
 def test_callbacks_that_are_none() -> None:
     for callbacks in (print, [3], 3, "print"):
         with pytest.raises(TypeError, match="callbacks must be a list of functions"):
@@ -504,7 +481,6 @@ def test_callbacks_that_are_none() -> None:
     assert seen == [1, 2] and model.n_iter_ == 2
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("unseen", ["missing", "other", "error"])
 def test_unknown_categories_in_predict(unseen: str) -> None:
     frame = pd.DataFrame({"c": rng.choice(list("abc"), N), "x": X[:, 0]})
@@ -520,7 +496,6 @@ def test_unknown_categories_in_predict(unseen: str) -> None:
         assert model.predict(new) == model.predict(new.assign(c=None))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("maker", BOTH)
 def test_bad_tables_in_predict(maker: Any) -> None:
     model = fitted(maker)

@@ -73,7 +73,6 @@ def test_check_that_is_not_always_yielded(check: Any, maker: Any) -> None:
     check(maker.__name__, maker(**FEW))
 
 
-@pytest.mark.quick
 def test_the_ranker_is_an_estimator_too() -> None:
     """What scikit-learn asks of all estimators, on one that needs queries."""
     ranker = Ranker(n_estimators=3, min_samples_leaf=1, reg_lambda=0.5)

@@ -93,7 +93,6 @@ def test_every_loss_and_step_keeps_the_directions(params: dict[str, Any]) -> Non
 
 
 @pytest.mark.mission("G5")
-@pytest.mark.quick
 def test_names_and_two_classes() -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = small(Classifier, monotonic_constraints={"a": 1, "c": -1}).fit(frame, LEVEL > 0.5)
@@ -104,7 +103,6 @@ def test_names_and_two_classes() -> None:
 
 
 @pytest.mark.mission("G5")
-@pytest.mark.quick
 @pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [["a", "b"], [2]], [[0], ["b", "c", 0]]])
 def test_features_on_a_path_are_in_one_group(groups: Any) -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -148,7 +146,6 @@ def with_tree(model: Any, number: int, **arrays: Any) -> Any:
 
 
 @pytest.mark.mission("G5")
-@pytest.mark.quick
 def test_a_planted_violation_is_found() -> None:
     params = {"monotonic_constraints": [1, 0, 0, 0], "interaction_constraints": [[0, 1], [2, 3]]}
     model = small(Regressor, **params).fit(X, LEVEL)
@@ -169,7 +166,6 @@ def test_a_planted_violation_is_found() -> None:
 # --- refusals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.quick
 def test_constraints_that_cannot_be() -> None:
     frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=rng.choice(["u", "v"], N))
     cases: list[tuple[dict[str, Any], str]] = [

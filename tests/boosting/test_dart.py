@@ -94,7 +94,6 @@ def test_shares_of_dropped_rounds() -> None:
     assert not any(_draw_dropped(never, number, 200) for number in range(100))
 
 
-@pytest.mark.quick
 def test_no_early_stopping() -> None:
     """Later rounds shrink the trees of earlier ones, so there is no best round to go back to."""
     model = Regressor(**DART, early_stopping=True)
@@ -104,7 +103,6 @@ def test_no_early_stopping() -> None:
     assert model.n_iter_ >= 1
 
 
-@pytest.mark.quick
 def test_no_warm_start() -> None:
     model = Regressor(**DART, warm_start=True).fit(X, LEVEL)
     with pytest.raises(ValueError, match=r"warm_start=True does not go with drop_rate=0\.3"):

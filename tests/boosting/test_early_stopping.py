@@ -34,7 +34,6 @@ SMALL: dict[str, Any] = {"min_samples_leaf": 5, "learning_rate": 0.3, "random_st
 
 
 @pytest.mark.mission("G3")
-@pytest.mark.quick
 def test_a_given_set_stops_and_the_best_model_is_kept() -> None:
     model = Regressor(**SMALL, early_stopping=True, n_iter_no_change=5, n_estimators=500)
     model.fit(X, LEVEL, X_val=X_VAL, y_val=LEVEL_VAL)
@@ -48,7 +47,6 @@ def test_a_given_set_stops_and_the_best_model_is_kept() -> None:
 
 
 @pytest.mark.mission("G3")
-@pytest.mark.quick
 @pytest.mark.parametrize("kind", ["regression", "two", "three", "sparse", "frame"])
 def test_an_automatic_hold_out(kind: str) -> None:
     table: Any = X
@@ -83,7 +81,6 @@ def test_inside_cross_validation() -> None:
     assert not hasattr(clone(again), "n_iter_")
 
 
-@pytest.mark.quick
 def test_weights_of_the_validation_rows_count() -> None:
     weight = rng.uniform(0.0, 3.0, 300)
     model = Regressor(**SMALL, n_estimators=5)
@@ -121,7 +118,6 @@ def test_held_out_rows_without_weight() -> None:
             assert np.isfinite(model.history_["validation"]).all()
 
 
-@pytest.mark.quick
 def test_sets_that_cannot_validate() -> None:
     model = Regressor(early_stopping=True)
     with pytest.raises(ValueError, match="leaves 0 of 4 rows to validate on"):
@@ -143,7 +139,6 @@ def test_sets_that_cannot_validate() -> None:
 # --- staged predictions -------------------------------------------------------------------------
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("task", ["regression", "two", "three", "quantiles"])
 def test_stages_are_refits_with_fewer_rounds(task: str) -> None:
     y = {"two": LEVEL > 1, "three": np.digitize(LEVEL, [0, 2])}.get(task, LEVEL)
@@ -181,7 +176,6 @@ def test_thirty_and_thirty_rounds_are_sixty(params: dict[str, Any]) -> None:
     assert parts.set_params(n_estimators=60).fit(X, LEVEL).digest() == whole.digest()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("bounds", [[1], [0, 2]])
 def test_classes_go_on_where_they_were(bounds: list[int]) -> None:
     y = np.digitize(LEVEL, bounds)
@@ -190,7 +184,6 @@ def test_classes_go_on_where_they_were(bounds: list[int]) -> None:
     assert parts.set_params(n_estimators=10).fit(X, y).digest() == whole.digest()
 
 
-@pytest.mark.quick
 def test_a_warm_start_without_new_rounds_changes_nothing() -> None:
     for early in (False, True):
         model = Regressor(**SMALL, n_estimators=30, warm_start=True, early_stopping=early)

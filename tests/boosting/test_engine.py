@@ -62,7 +62,6 @@ def expected() -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.usefixtures("real_threads")
-@pytest.mark.quick
 @pytest.mark.parametrize("number", range(len(MODELS)))
 def test_threads_and_repetitions_do_not_matter(number: int, expected: Any) -> None:
     for n_jobs in (1, 2, 4, 3, -1, None, 2):
@@ -131,7 +130,6 @@ def test_narrow_and_wide_tables(n_features: int) -> None:
     assert models[0].trees_[0].feature[0] == n_features // 2
 
 
-@pytest.mark.quick
 def test_float32_float64_and_containers_give_the_same_model() -> None:
     plain = Regressor(n_estimators=3).fit(X, LEVEL)
     for table in (
@@ -152,7 +150,6 @@ def test_float32_float64_and_containers_give_the_same_model() -> None:
         np.testing.assert_array_equal(other.predict(sparse), dense.predict(zeros))
 
 
-@pytest.mark.quick
 def test_columns_are_found_by_name() -> None:
     """In predict always; a fit on permuted columns is the same model but for ties."""
     model = Regressor(n_estimators=10).fit(FRAME, LEVEL)
@@ -224,7 +221,6 @@ def test_few_places_for_histograms_change_nothing(
         assert scarce.digest() == plenty
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
 def test_the_sums_of_a_node_are_those_of_its_rows(loss: str) -> None:
     """Hessians that differ a billionfold: some are rounded to nothing, their gradients not."""
@@ -289,7 +285,6 @@ def test_missing_rows_with_hardly_any_weight() -> None:
 COARSE = np.round(np.nan_to_num(X), 0)  # few values, so that repetition changes no bin
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("kind", ["regression", "two", "three"])
 def test_a_weight_of_two_is_the_row_twice(kind: str) -> None:
     y = {"two": LEVEL > 0.5, "three": np.digitize(LEVEL, [0, 1])}.get(kind, LEVEL)
@@ -318,7 +313,6 @@ def test_a_weight_of_zero_is_no_row(order: int) -> None:
     np.testing.assert_allclose(with_them.predict(table), without.predict(table), rtol=1e-3)
 
 
-@pytest.mark.quick
 def test_class_weights_are_sample_weights() -> None:
     y = np.where(LEVEL > 1, "yes", "no")
     weight = np.where(y == "yes", 3.0, 0.5)
@@ -328,7 +322,6 @@ def test_class_weights_are_sample_weights() -> None:
     assert balanced.ensemble_.start == pytest.approx([0.0], abs=1e-9)
 
 
-@pytest.mark.quick
 def test_init_scores_are_where_boosting_starts() -> None:
     """Ten rounds are five rounds and five more on their scores."""
     first = Regressor(n_estimators=5).fit(X, LEVEL)
@@ -444,7 +437,6 @@ def test_the_training_loss_falls_every_round(maker: Any, params: dict[str, Any])
 
 
 @pytest.mark.mission("G1")
-@pytest.mark.quick
 def test_the_age_of_thirty() -> None:
     """30 = 20 + 6 + 3 + 1: each round learns a part of what the ones before have left."""
     X, y = [[0.0], [1.0]], [30.0, 10.0]
@@ -465,7 +457,6 @@ def test_the_age_of_thirty() -> None:
 
 
 @pytest.mark.mission("G2")
-@pytest.mark.quick
 def test_ten_percent_positives() -> None:
     y = np.arange(100) < 10
     table = rng.normal(size=(100, 1))
@@ -497,7 +488,6 @@ def test_forms_of_the_classifier_learn_alike() -> None:
 
 
 @pytest.mark.mission("X5")
-@pytest.mark.quick
 def test_missing_values_go_where_they_belong() -> None:
     one_tree = {"n_estimators": 1, "learning_rate": 1.0, "reg_lambda": 0.0}
     for side, value in ((0, -5.0), (1, 5.0)):

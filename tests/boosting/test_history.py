@@ -20,7 +20,6 @@ LEVEL = X[:, 0] + rng.normal(0, 0.1, 200)
 FEW: dict[str, Any] = {"n_estimators": 6, "min_samples_leaf": 5, "random_state": 0}
 
 
-@pytest.mark.quick
 def test_a_bar_on_stderr_only_when_asked_for(capfd: Any) -> None:
     for verbose in (None, 0):
         Regressor(**FEW, verbose=verbose).fit(X, LEVEL, X_val=X, y_val=LEVEL)
@@ -34,7 +33,6 @@ def test_a_bar_on_stderr_only_when_asked_for(capfd: Any) -> None:
     assert last in " ".join(err.split())
 
 
-@pytest.mark.quick
 def test_a_long_fit_shows_itself_on_a_terminal(monkeypatch: Any, capfd: Any) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     quick = ProgressBar(3, None)
@@ -48,7 +46,6 @@ def test_a_long_fit_shows_itself_on_a_terminal(monkeypatch: Any, capfd: Any) -> 
     assert ProgressBar(3, 0).silent
 
 
-@pytest.mark.quick
 def test_the_frame_has_a_row_per_round() -> None:
     model = Regressor(**FEW, early_stopping=True).fit(X, LEVEL)
     frame = model.history()
@@ -65,7 +62,6 @@ def test_the_frame_has_a_row_per_round() -> None:
     assert frame["validation"].isna().tolist()[:3] == [True] * 3
 
 
-@pytest.mark.quick
 def test_the_plot_has_a_line_per_loss() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
@@ -84,7 +80,6 @@ def test_the_plot_has_a_line_per_loss() -> None:
         Regressor(**FEW).fit(X, LEVEL).plot_history()
 
 
-@pytest.mark.quick
 def test_callbacks_hear_every_round_and_may_stop() -> None:
     heard: list[RoundReport] = []
 
@@ -100,7 +95,6 @@ def test_callbacks_hear_every_round_and_may_stop() -> None:
 
 
 @pytest.mark.mission("G3")
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("losses", "patience", "tol", "expected"),
     [

@@ -43,7 +43,6 @@ def naive(model: Any, kind: str) -> np.ndarray:
 
 
 @pytest.mark.mission("G4")
-@pytest.mark.quick
 @pytest.mark.parametrize("number", range(3))
 def test_shares_are_those_of_plain_loops(number: int) -> None:
     model = models()[number]
@@ -56,7 +55,6 @@ def test_shares_are_those_of_plain_loops(number: int) -> None:
 
 
 @pytest.mark.mission("G4")
-@pytest.mark.quick
 def test_gains_are_falls_of_the_objective() -> None:
     """Without penalties the gain of all splits of a tree is half of sum r^2 - (r - step)^2."""
     model = hb.GradientBoostingRegressor(**ONE).fit(X, LEVEL)
@@ -67,7 +65,6 @@ def test_gains_are_falls_of_the_objective() -> None:
 
 
 @pytest.mark.mission("G4")
-@pytest.mark.quick
 def test_features_that_no_tree_asks() -> None:
     model = hb.GradientBoostingRegressor(**FEW).fit(np.ones((500, 4)), LEVEL)
     for kind in KINDS:
@@ -84,7 +81,6 @@ def test_permutation_is_that_of_scikit_learn() -> None:
         assert abs(found[2]) < 0.05 * found[1]
 
 
-@pytest.mark.quick
 def test_what_cannot_be_is_a_sentence() -> None:
     regressor, _, ranker = models()
     with pytest.raises(ValueError, match=r"kind must be one of \('gain'.* but is 'shap'"):

@@ -41,7 +41,6 @@ def ensemble(table):
     return Ensemble(trees, np.zeros(100, int), 1, [0.25])
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_and_rows_are_the_scores_through_the_link(ensemble, table, dtype):
     classes = np.array(["no", "yes"])
@@ -56,7 +55,6 @@ def test_a_row_and_rows_are_the_scores_through_the_link(ensemble, table, dtype):
     assert predict.classes is classes
 
 
-@pytest.mark.quick
 def test_without_a_link_scores_come_back(ensemble, table):
     values = Predictor(ensemble, None, N_FEATURES)
     expected = ensemble.scores(table)
@@ -68,7 +66,6 @@ def test_without_a_link_scores_come_back(ensemble, table):
     np.testing.assert_array_equal(both(table[5]), twice.scores(table)[5])
 
 
-@pytest.mark.quick
 def test_rows_of_any_layout_and_type(ensemble, table):
     predict = Predictor(ensemble, None, N_FEATURES)
     row = np.arange(N_FEATURES)
@@ -82,7 +79,6 @@ def test_rows_of_any_layout_and_type(ensemble, table):
     np.testing.assert_array_equal(predict(np.asfortranarray(table)), predict(table))
 
 
-@pytest.mark.quick
 def test_infinite_values_are_compared(ensemble, table):
     predict = Predictor(ensemble, None, N_FEATURES)
     for infinite, large in ((np.inf, np.finfo("f4").max), (-np.inf, np.finfo("f4").min)):
@@ -92,20 +88,17 @@ def test_infinite_values_are_compared(ensemble, table):
         np.testing.assert_array_equal(predict(row[None, :]), predict(same[None, :]))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("shape", [(), (3,), (29,), (2, 27), (1, 1, 28)])
 def test_wrong_shapes_are_refused(ensemble, shape):
     with pytest.raises(ValueError, match=r"takes one row of 28 numbers or rows of shape \(n, 28\)"):
         Predictor(ensemble, None, N_FEATURES)(np.zeros(shape))
 
 
-@pytest.mark.quick
 def test_a_predictor_for_too_few_features_is_refused(ensemble):
     with pytest.raises(ValueError, match="5 columns"):
         Predictor(ensemble, None, 5)
 
 
-@pytest.mark.quick
 def test_eight_threads_at_once(ensemble, table):
     predict = Predictor(ensemble, logistic, N_FEATURES)
     expected = predict(table[:400])
@@ -115,7 +108,6 @@ def test_eight_threads_at_once(ensemble, table):
             np.testing.assert_array_equal(rows, expected)
 
 
-@pytest.mark.quick
 def test_pickle(ensemble, table):
     predict = Predictor(ensemble, logistic, N_FEATURES, np.array([0, 1]))
     again = pickle.loads(pickle.dumps(predict))

@@ -46,7 +46,6 @@ def plain() -> Any:
 # --- queries ---------------------------------------------------------------------------------
 
 
-@pytest.mark.quick
 def test_every_way_to_name_queries_is_the_same(plain: Any) -> None:
     frame = pd.DataFrame(X, columns=list("abc")).assign(q=QID)
     models = {
@@ -73,7 +72,6 @@ def test_every_way_to_name_queries_is_the_same(plain: Any) -> None:
     assert models["name"].feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-@pytest.mark.quick
 def test_rows_of_a_query_need_not_be_neighbours() -> None:
     """Stably sorted by query, so shuffle within what sorting keeps: the blocks of queries."""
     starts = np.concatenate([[0], np.cumsum(SIZES)])
@@ -100,7 +98,6 @@ def test_rows_of_a_query_need_not_be_neighbours() -> None:
         assert model.digest() == expected, type(y)
 
 
-@pytest.mark.quick
 def test_categories_in_lists_stay_what_they_are() -> None:
     """Numbers beside words in a list are numbers, also when rows are put in order."""
     rows = [[float(a), "uv"[int(b > 0)]] for a, b in X[:, :2]]
@@ -117,7 +114,6 @@ def test_categories_in_lists_stay_what_they_are() -> None:
 
 
 @pytest.mark.usefixtures("real_threads")
-@pytest.mark.quick
 def test_threads_do_not_matter() -> None:
     digests = {Ranker(**FEW, n_jobs=n).fit(X, RELEVANCE, qid=QID).digest() for n in (1, 2, 4)}
     assert len(digests) == 1
@@ -126,7 +122,6 @@ def test_threads_do_not_matter() -> None:
 # --- learning --------------------------------------------------------------------------------
 
 
-@pytest.mark.quick
 def test_ndcg_rises(plain: Any) -> None:
     """Over no rounds (all scores equal: worse than chance cannot be told) and over few."""
     stages = [ndcg(stage) for stage in plain.staged_predict(X)]
@@ -138,7 +133,6 @@ def test_ndcg_rises(plain: Any) -> None:
     assert ndcg(plain.predict(table), unseen) > ndcg(rng.normal(size=N), unseen) + 0.2
 
 
-@pytest.mark.quick
 def test_the_history_is_one_minus_ndcg() -> None:
     model = Ranker(**FEW)
     model.fit(X, RELEVANCE, group=SIZES, X_val=X, y_val=RELEVANCE, group_val=SIZES)
@@ -158,7 +152,6 @@ def test_the_history_is_one_minus_ndcg() -> None:
 
 
 @pytest.mark.mission("G3")
-@pytest.mark.quick
 def test_whole_queries_are_held_out(monkeypatch: Any) -> None:
     parts: list[Any] = []
     original = Ranker._hold_out
@@ -181,7 +174,6 @@ def test_whole_queries_are_held_out(monkeypatch: Any) -> None:
     assert model.n_iter_ <= 50
 
 
-@pytest.mark.quick
 def test_weights_of_zero_leave_documents_out() -> None:
     weight = (np.arange(N) % 3 > 0).astype(float)
     kept = weight > 0
@@ -193,7 +185,6 @@ def test_weights_of_zero_leave_documents_out() -> None:
 # --- errors ----------------------------------------------------------------------------------
 
 
-@pytest.mark.quick
 def test_queries_that_do_not_fit() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "must know which rows belong to one query"),
@@ -219,7 +210,6 @@ def test_queries_that_do_not_fit() -> None:
             Ranker(**FEW, query=query).fit(table, RELEVANCE)
 
 
-@pytest.mark.quick
 def test_other_bad_input() -> None:
     mixed = QID[SHUFFLED]
     cases: list[tuple[tuple[Any, ...], str]] = [
@@ -247,7 +237,6 @@ def test_other_bad_input() -> None:
         Ranker(query="q").predict(X)
 
 
-@pytest.mark.quick
 def test_queries_of_one_document_teach_nothing() -> None:
     model = Ranker(**FEW).fit(X, RELEVANCE, group=np.ones(N, int))
     assert set(model.predict(X).tolist()) == {0.0}

@@ -83,7 +83,6 @@ def outputs(model: Any) -> list[bytes]:
     return [getattr(model, name)(FRAME).tobytes() for name in names]
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_same_model_comes_back(name: str, tmp_path: Path) -> None:
     model = trained(name)
@@ -106,7 +105,6 @@ def test_the_same_model_comes_back(name: str, tmp_path: Path) -> None:
     assert model_bytes(loaded) == model_bytes(model)
 
 
-@pytest.mark.quick
 def test_a_loaded_model_goes_on_learning(tmp_path: Path) -> None:
     model = Regressor(**FEW, warm_start=True, subsample=0.7).fit(FRAME, LEVEL)
     model.save(tmp_path / "model")
@@ -116,7 +114,6 @@ def test_a_loaded_model_goes_on_learning(tmp_path: Path) -> None:
 
 
 @pytest.mark.mission("X9")
-@pytest.mark.quick
 def test_an_own_loss_is_saved_by_its_name() -> None:
     """A model file holds no code: it predicts, and a new fit needs the function."""
     loaded = load_model_bytes(model_bytes(trained("own")))
@@ -178,7 +175,6 @@ def test_every_integer_replaced_by_somebody_who_knows_the_checksum() -> None:
         assert predictions(loaded) == predictions(tiny())
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -199,7 +195,6 @@ def test_hostile_entries(changes: dict[str, Any], message: str) -> None:
         load_model_bytes(forged(data, model=model))
 
 
-@pytest.mark.quick
 def test_hostile_starts_and_losses() -> None:
     from safetensors.numpy import load as load_arrays
 
@@ -222,7 +217,6 @@ def test_hostile_starts_and_losses() -> None:
             load_model_bytes(forged(data, model={**model, "params": params}))
 
 
-@pytest.mark.quick
 def test_a_damaged_pickle_is_noticed() -> None:
     model = copy.deepcopy(trained("regressor"))
     inner = np.flatnonzero(~model.trees_[1].is_leaf)

@@ -20,7 +20,6 @@ def test_python_blocks_run(tmp_path, monkeypatch):
         exec(compile(code, "docs/boosting.md", "exec"), namespace)
 
 
-@pytest.mark.quick
 def test_sources_and_names_it_points_to_exist():
     package = ROOT / "src" / "hornbeam"
     for path in re.findall(r"`((?:kernels|boosting)/[\w/]+\.py|losses\.py)`", PAGE):

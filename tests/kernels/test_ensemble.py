@@ -35,7 +35,6 @@ WAYS = {  # kinds of questions, inner nodes, most leaves that bits are used for 
 }
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_rows", [1, 15, 16, 17, 130, 300])
 @pytest.mark.parametrize("way", WAYS)
@@ -52,7 +51,6 @@ def test_every_way_ends_in_the_leaf_of_the_naive_walk(way, n_rows, dtype, monkey
         np.testing.assert_array_equal(leaves[:, number], naive_leaves(tree, X))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("n_inner", [30, 31, 32, 63, 64, 95])
 def test_chunks_that_are_just_full(n_inner):
     rng = np.random.default_rng(n_inner)
@@ -63,7 +61,6 @@ def test_chunks_that_are_just_full(n_inner):
         np.testing.assert_array_equal(leaves[:, 0], naive_leaves(tree, X))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("n_categories", [2, 63, 64, 65, 200])
 def test_sets_of_one_word_and_of_several(n_categories, monkeypatch):
     monkeypatch.setattr(test_traversal, "CATEGORIES", n_categories)
@@ -75,7 +72,6 @@ def test_sets_of_one_word_and_of_several(n_categories, monkeypatch):
         np.testing.assert_array_equal(leaves[:, 0], naive_leaves(tree, X))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("n_categories", [30, 70])
 @pytest.mark.parametrize("most_leaves", [0, 256])
 @pytest.mark.parametrize("category", [-1.0, 128.0, 1e18, np.inf, -np.inf])
@@ -95,7 +91,6 @@ def test_a_category_that_cannot_be_counts_as_missing(
     )
 
 
-@pytest.mark.quick
 def test_rounding_a_threshold_down_keeps_the_answer_of_every_float32():
     rng = np.random.default_rng(0)
     special = [0.0, -0.0, 1e300, -1e300, 1e-300, -1e-300, np.inf, -np.inf, 3.5e38, -3.5e38]

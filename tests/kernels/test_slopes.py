@@ -24,8 +24,6 @@ from hornbeam.kernels.slopes import (
 from hornbeam.runtime.kernel import specialise
 from hornbeam.runtime.pointers import make_slots
 
-pytestmark = pytest.mark.quick
-
 
 def apply(function, x):
     """A part of kernels, applied to an array."""
