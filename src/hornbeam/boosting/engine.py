@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
@@ -51,15 +51,6 @@ class Rounds:
     first_round: int = 0  # rounds that were boosted before
 
 
-@dataclass
-class Boosted:
-    """What the loop leaves behind: ``n_scores`` trees per round."""
-
-    trees: list[GrownTree] = field(default_factory=list)
-    train_loss: list[float] = field(default_factory=list)
-    valid_loss: list[float] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class RoundReport:
     """What is known after a round."""
@@ -81,20 +72,23 @@ def boost(
     talk: Talk | None,
     n_jobs: int | None,
     measure_train: bool = False,
-) -> Boosted:
-    """Boost; ``talk`` is told of every round and returns True to stop."""
+) -> list[GrownTree]:
+    """Boost; ``talk`` is told of every round and returns True to stop.
+
+    Returns the trees, one per score and round.
+    """
     loss = scores.loss
     scores.take_slopes(n_jobs)
     check_slopes(loss, scores.peak, rounds.order)
     growers = _make_growers(table, rules, scores, n_jobs)
     watcher = None if validation is None else Follower(*validation, n_jobs)
     followers = (growers[0], watcher)
-    result = Boosted()
+    result: list[GrownTree] = []
     refit = rounds.order == 1 or loss.leaf_rule != "newton"
     for number in range(rounds.first_round, rounds.first_round + rounds.n_rounds):
-        dropped = _draw_dropped(rounds, number, len(result.trees) // loss.n_scores)
+        dropped = _draw_dropped(rounds, number, len(result) // loss.n_scores)
         if dropped:
-            _scale_rounds(result.trees, dropped, loss.n_scores, -1.0, followers)
+            _scale_rounds(result, dropped, loss.n_scores, -1.0, followers)
             scores.take_slopes(n_jobs)
         rate = rounds.learning_rate / (1 + len(dropped))
         before = scores.score.copy() if refit else scores.score
@@ -111,27 +105,22 @@ def boost(
             trees[which] = tree  # noqa: B023
 
         _share_out(add_tree, growers, loss.n_scores)
-        result.trees += trees
+        result += trees
         if watcher is not None:
             for which, tree in enumerate(trees):
                 watcher.follow(tree, tree.value, which)
         if dropped:
             share = len(dropped) / (len(dropped) + 1)
-            _scale_rounds(result.trees, dropped, loss.n_scores, share, followers)
+            _scale_rounds(result, dropped, loss.n_scores, share, followers)
         if not at_once:
             scores.take_slopes(n_jobs)
         check_slopes(loss, scores.peak, rounds.order)
-        if measure_train:
-            result.train_loss.append(scores.mean_loss(n_jobs))
-        if validation is not None:
-            result.valid_loss.append(validation[1].mean_loss(n_jobs))
-        if talk is not None and talk(
-            RoundReport(
-                number + 1,
-                result.train_loss[-1] if measure_train else np.nan,
-                result.valid_loss[-1] if validation is not None else None,
-            )
-        ):
+        report = RoundReport(
+            number + 1,
+            scores.mean_loss(n_jobs) if measure_train else np.nan,
+            None if validation is None else validation[1].mean_loss(n_jobs),
+        )
+        if talk is not None and talk(report):
             break
     return result
 

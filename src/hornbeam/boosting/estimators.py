@@ -224,7 +224,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         with watch:
             grown = boost(
                 table, scores, rules, rounds, validation, watch, self.n_jobs, watch.wants_train_loss
-            ).trees
+            )
         if grown and all(len(tree.child) == 1 for tree in grown):
             _explain_no_split(float(grown[0].hessian[0]), scores, rules)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)

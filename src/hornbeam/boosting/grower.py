@@ -15,7 +15,6 @@ import numpy as np
 from hornbeam.boosting.table import CodedTable
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import BIN, ROW, STAT, Array
-from hornbeam.kernels import state as tree_state
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.features import choose_features
@@ -35,20 +34,11 @@ from hornbeam.kernels.boosting.sparse import (
     spread_column,
 )
 from hornbeam.kernels.slopes import NEW_PEAK
+from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES
 from hornbeam.losses import Loss
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import run_team, thread_count
-
-GROWTH_CODES = {
-    "depth": tree_state.DEPTH_FIRST,
-    "level": tree_state.LEVEL_WISE,
-    "leaf": tree_state.BEST_FIRST,
-}
-CATEGORY_CODES = {
-    "subset": tree_state.BEST_SUBSET,
-    "one_vs_rest": tree_state.ONE_AGAINST_REST,
-}
 
 # Threads meet several times per node: below so many seconds per tree and thread, fewer
 # threads are faster, also if more were asked for (the model is the same).
@@ -94,7 +84,7 @@ class BoostRules:
 
 
 class GrownTree:
-    """A tree as growing leaves it behind: codes instead of thresholds, sums as integers."""
+    """A tree as growing leaves it behind, with codes instead of thresholds."""
 
     __slots__ = (
         "child", "count", "cut", "feature", "gradient", "hessian", "lower", "member",
@@ -404,7 +394,6 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.MIN_LEAF] = max(1, rules.min_samples_leaf)
     whole[s.GROWTH] = GROWTH_CODES[rules.growth]
     whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
-    whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots
     whole[s.LAY_OUT_ROWS] = address_of(lay_out_rows, s.STEP_SIGNATURE)

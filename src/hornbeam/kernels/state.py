@@ -79,8 +79,10 @@ N_REAL = 4
 
 # GROWTH: which node of the frontier is next
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
+GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
 # CATEGORY_RULE
 BEST_SUBSET, ONE_AGAINST_REST = 0, 1
+CATEGORY_CODES = {"subset": BEST_SUBSET, "one_vs_rest": ONE_AGAINST_REST}
 
 
 class Rows(NamedTuple):

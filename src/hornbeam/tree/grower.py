@@ -41,9 +41,6 @@ from hornbeam.runtime.team import new_shared, run_team, thread_count
 from hornbeam.tree.build import build_tree
 from hornbeam.tree.storage import Tree
 
-GROWTH_CODES = {"depth": s.DEPTH_FIRST, "level": s.LEVEL_WISE, "leaf": s.BEST_FIRST}
-CATEGORY_CODES = {"subset": s.BEST_SUBSET, "one_vs_rest": s.ONE_AGAINST_REST}
-
 _UNLIMITED = 2**62
 # Cells of a histogram that still live in the second-level cache.
 _CELL_LIMIT = 1 << 15
@@ -283,9 +280,9 @@ def _make_problem(
     whole[s.MIN_SPLIT] = rules.min_samples_split
     whole[s.MIN_LEAF] = rules.min_samples_leaf
     whole[s.MAX_LEAVES] = _UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
-    whole[s.GROWTH] = GROWTH_CODES[rules.growth]
+    whole[s.GROWTH] = s.GROWTH_CODES[rules.growth]
     whole[s.RANDOM_CUTS] = rules.random_cuts
-    whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
+    whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
     whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
     whole[s.SCAN] = criterion.scan
     whole[s.SUMMARY] = criterion.summary
