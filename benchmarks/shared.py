@@ -251,3 +251,21 @@ PARTS = ("train", "test")
 
 def _rows(X: Any, chosen: Array) -> Any:
     return X.iloc[chosen].reset_index(drop=True) if isinstance(X, pd.DataFrame) else X[chosen]
+
+
+def numbered(X: Any) -> Any:
+    """Return a frame as an array, for libraries without categories.
+
+    A category becomes its number in alphabetical order, a missing one NaN. Other tables stay
+    as they are.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return X
+    return np.stack([_numbers(X[name]) for name in X], axis=1)
+
+
+def _numbers(column: Any) -> Array:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column.to_numpy(np.float32)
+    codes = column.cat.codes.to_numpy(np.float32)
+    return np.where(codes < 0, np.float32(np.nan), codes)

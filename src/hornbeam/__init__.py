@@ -12,17 +12,32 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "BaggingClassifier": "hornbeam.bagging.estimators",
+    "BaggingRegressor": "hornbeam.bagging.estimators",
+    "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "ExtraTreesClassifier": "hornbeam.forest.estimators",
+    "ExtraTreesRegressor": "hornbeam.forest.estimators",
     "GradientBoostingClassifier": "hornbeam.boosting.estimators",
     "GradientBoostingRanker": "hornbeam.boosting.ranker",
     "GradientBoostingRegressor": "hornbeam.boosting.estimators",
+    "ID3Classifier": "hornbeam.quinlan.id3",
+    "IsolationForest": "hornbeam.forest.isolation",
     "ModelFileError": "hornbeam.errors",
+    "RandomForestClassifier": "hornbeam.forest.estimators",
+    "RandomForestRegressor": "hornbeam.forest.estimators",
+    "RandomTreesEmbedding": "hornbeam.forest.embedding",
     "check_constraints": "hornbeam.boosting.constraints",
+    "choose_ccp_alpha": "hornbeam.pruning.choose",
+    "explain_split": "hornbeam.explain.split",
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
     "load": "hornbeam.output.modelfile",
     "plot_tree": "hornbeam.output.drawing",
+    "prune_cost_complexity": "hornbeam.pruning.functions",
+    "prune_pessimistic": "hornbeam.pruning.functions",
+    "prune_reduced_error": "hornbeam.pruning.functions",
     "tree_svg": "hornbeam.output.svg",
 }
 _MODULES = ("criteria", "information", "losses")
@@ -33,6 +48,8 @@ if TYPE_CHECKING:
     from hornbeam import criteria as criteria
     from hornbeam import information as information
     from hornbeam import losses as losses
+    from hornbeam.bagging.estimators import BaggingClassifier as BaggingClassifier
+    from hornbeam.bagging.estimators import BaggingRegressor as BaggingRegressor
     from hornbeam.boosting.constraints import check_constraints as check_constraints
     from hornbeam.boosting.estimators import (
         GradientBoostingClassifier as GradientBoostingClassifier,
@@ -42,11 +59,24 @@ if TYPE_CHECKING:
     )
     from hornbeam.boosting.ranker import GradientBoostingRanker as GradientBoostingRanker
     from hornbeam.errors import ModelFileError as ModelFileError
+    from hornbeam.explain.split import explain_split as explain_split
+    from hornbeam.forest.embedding import RandomTreesEmbedding as RandomTreesEmbedding
+    from hornbeam.forest.estimators import ExtraTreesClassifier as ExtraTreesClassifier
+    from hornbeam.forest.estimators import ExtraTreesRegressor as ExtraTreesRegressor
+    from hornbeam.forest.estimators import RandomForestClassifier as RandomForestClassifier
+    from hornbeam.forest.estimators import RandomForestRegressor as RandomForestRegressor
+    from hornbeam.forest.isolation import IsolationForest as IsolationForest
     from hornbeam.output.drawing import plot_tree as plot_tree
     from hornbeam.output.modelfile import load as load
     from hornbeam.output.svg import tree_svg as tree_svg
     from hornbeam.output.text import export_rules as export_rules
     from hornbeam.output.text import export_text as export_text
+    from hornbeam.pruning.choose import choose_ccp_alpha as choose_ccp_alpha
+    from hornbeam.pruning.functions import prune_cost_complexity as prune_cost_complexity
+    from hornbeam.pruning.functions import prune_pessimistic as prune_pessimistic
+    from hornbeam.pruning.functions import prune_reduced_error as prune_reduced_error
+    from hornbeam.quinlan.c45 import C45Classifier as C45Classifier
+    from hornbeam.quinlan.id3 import ID3Classifier as ID3Classifier
     from hornbeam.tree.estimators import DecisionTreeClassifier as DecisionTreeClassifier
     from hornbeam.tree.estimators import DecisionTreeRegressor as DecisionTreeRegressor
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -34,14 +34,19 @@ import numba
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
-    SCAN_SIGNATURE,
     SUMMARY_SIGNATURE,
     make_class_scan,
     make_class_summary,
     make_moment_scan,
     make_moment_summary,
 )
-from hornbeam.runtime.kernel import address_of, fingerprint, with_own_name
+from hornbeam.kernels.split_bins import (
+    make_class_bins_search,
+    make_class_cut_search,
+    make_moment_bins_search,
+    make_moment_cut_search,
+)
+from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
 
 __all__ = [
@@ -104,11 +109,6 @@ def poisson_deviance(weight, total, logs):
 _ROUNDING = 2.0**-40
 
 
-def _inner(function: Callable[..., Any], variant: str | None) -> Any:
-    """Compile a formula that becomes part of a scan."""
-    return numba.njit(error_model="numpy", nogil=True)(with_own_name(function, variant))
-
-
 def _squared_error_score(left, right, n_outputs):
     """Sum of squared sums over weights: what a split changes of the squared error."""
     left_squares = 0.0
@@ -161,7 +161,7 @@ def _class_functions(block: Callable[..., float], single: bool, variant: str | N
 
     What only several outputs need is not compiled for a ``single`` one.
     """
-    inner = partial(_inner, variant=variant)
+    inner = partial(part_of, variant=variant)
     compiled = inner(block)
 
     @inner
@@ -193,7 +193,7 @@ def _moment_functions(
     block: Callable[..., float], own_score: Callable[..., float] | None, variant: str | None
 ) -> tuple[Any, Any]:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula."""
-    inner = partial(_inner, variant=variant)
+    inner = partial(part_of, variant=variant)
     compiled = inner(block)
 
     @inner
@@ -220,30 +220,29 @@ Summed = Literal["classes", "moments", "order"]
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion as growing uses it: what is summed, and two compiled functions."""
+    """A criterion as growing uses it: what is summed, and functions compiled when needed."""
 
     name: str
     summed: Summed
-    scan: int  # address of the scan
-    summary: int  # address of the summary
-    second_moment: Literal["squares", "logs"]  # what is summed besides w and w*y
-    kept: tuple[Any, ...]  # the compiled functions behind the addresses stay alive
+    scan: Any  # see kernels/scan.py
+    summary: Any
+    bins_search: Any = None  # see kernels/split_bins.py; None where it cannot be used
+    cut_search: Any = None
+    perfect_score: float = math.inf  # of a split into pure children, if that is known
+
+    @property
+    def second_moment(self) -> Literal["squares", "logs"]:
+        """What is summed besides w and w*y."""
+        return "logs" if self.name == "poisson" else "squares"
+
+    def stats_per_row(self, n_outputs: int) -> int:
+        """How many numbers are carried along with a row: its weight, then what is summed."""
+        return {"classes": 1, "order": 1 + n_outputs, "moments": 1 + 2 * n_outputs}[self.summed]
 
     @property
     def order_blocks(self) -> int:
         """Working memory for order statistics, in values per row."""
         return ORDER_BLOCKS if self.summed == "order" else 0
-
-
-def _compiled(name: str, summed: Summed, scan: Any, summary: Any) -> Criterion:
-    return Criterion(
-        name,
-        summed,
-        address_of(scan, SCAN_SIGNATURE),
-        address_of(summary, SUMMARY_SIGNATURE),
-        "logs" if name == "poisson" else "squares",
-        (scan, summary),
-    )
 
 
 def _class_criterion(
@@ -252,8 +251,13 @@ def _class_criterion(
     if variant is not None:
         variant += " of one output" if single else " of several outputs"
     impurity, score = _class_functions(block, single, variant)
-    return _compiled(
-        name, "classes", make_class_scan(score, variant), make_class_summary(impurity, variant)
+    return Criterion(
+        name,
+        "classes",
+        make_class_scan(score, variant),
+        make_class_summary(impurity, variant),
+        make_class_bins_search(score, variant) if single else None,
+        make_class_cut_search(score, variant) if single else None,
     )
 
 
@@ -264,11 +268,13 @@ def _moment_criterion(
     variant: str | None,
 ) -> Criterion:
     impurity, split_score = _moment_functions(block, score, variant)
-    return _compiled(
+    return Criterion(
         name,
         "moments",
         make_moment_scan(split_score, variant),
         make_moment_summary(impurity, variant),
+        make_moment_bins_search(split_score, score is not None, variant),
+        make_moment_cut_search(split_score, variant),
     )
 
 
@@ -290,9 +296,10 @@ ABSOLUTE_ERROR = "absolute_error"
 def built_in(name: str, single: bool) -> Criterion:
     """A built-in criterion, compiled when it is first asked for."""
     if name == ABSOLUTE_ERROR:
-        return _compiled(name, "order", scan_order, sum_order)
+        return Criterion(name, "order", scan_order, sum_order)
     if name in CLASSIFICATION_CRITERIA:
-        return _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
+        criterion = _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
+        return replace(criterion, perfect_score=0.0)
     return _moment_criterion(name, *REGRESSION_CRITERIA[name], name)
 
 
@@ -303,8 +310,11 @@ def _from_function(function: Callable[..., float], classification: bool, single:
     variant = fingerprint(function)
     try:
         if classification:
-            return _class_criterion(name, function, single, variant)
-        return _moment_criterion(name, function, None, variant)
+            criterion = _class_criterion(name, function, single, variant)
+        else:
+            criterion = _moment_criterion(name, function, None, variant)
+        compiled(criterion.summary, SUMMARY_SIGNATURE)  # an error is to come now
+        return criterion
     except numba.core.errors.NumbaError as error:
         form = "counts, weight" if classification else "weight, total, squares"
         raise TypeError(

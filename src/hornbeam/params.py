@@ -101,6 +101,69 @@ PARAMETERS: dict[str, Parameter] = {
         "Prune the grown tree at this cost per leaf (minimal cost-complexity pruning).",
         [Interval(Real, 0.0, None, closed="left")],
     ),
+    "classification_pruning": Parameter(
+        "{'pessimistic', 'reduced_error'} or None",
+        "How to prune the grown tree, besides `ccp_alpha`: by the upper limit of its errors on "
+        "the training rows, or by its errors on rows held out.",
+        [StrOptions({"pessimistic", "reduced_error"}), None],
+    ),
+    "regression_pruning": Parameter(
+        "{'reduced_error'} or None",
+        "How to prune the grown tree, besides `ccp_alpha`: by its squared error on rows held out.",
+        [StrOptions({"reduced_error"}), None],
+    ),
+    "pruning_confidence": Parameter(
+        "float",
+        "Confidence factor when ``pruning='pessimistic'``; smaller prunes more.",
+        [Interval(Real, 0.0, 0.5, closed="right")],
+    ),
+    "pruning_fraction": Parameter(
+        "float",
+        "Share of the rows held out when ``pruning='reduced_error'``; the tree is grown on the "
+        "others.",
+        [Interval(Real, 0.0, 1.0, closed="neither")],
+    ),
+    "c45_min_samples_leaf": Parameter(
+        "int or float",
+        "Weight of rows that at least two branches of a split must have; a float is a share of "
+        "all. A threshold on a number also needs a tenth of the mean class on each side, up to "
+        "25 rows.",
+        [COUNT, Interval(RealNotInt, 0.0, 0.5, closed="neither")],
+    ),
+    "c45_pruning": Parameter(
+        "{'pessimistic'} or None",
+        "Prune the grown tree by the upper limit of its errors on the training rows, or not.",
+        [StrOptions({"pessimistic"}), None],
+    ),
+    "raising": Parameter(
+        "bool",
+        "Whether pruning may put the heaviest branch of a node in its place, besides leaves.",
+        ["boolean"],
+    ),
+    "mdl_correction": Parameter(
+        "bool",
+        "Whether the gain of a threshold pays log2(candidates) / rows for being chosen among "
+        "many (release 8).",
+        ["boolean"],
+    ),
+    "grouping": Parameter(
+        "bool",
+        "Whether categories are merged into groups as long as that improves the gain ratio; "
+        "otherwise each one has a branch.",
+        ["boolean"],
+    ),
+    "numeric": Parameter(
+        "{'error', 'categories'}",
+        "What to do with columns of numbers: refuse them, or take each distinct value as a "
+        "category.",
+        [StrOptions({"error", "categories"})],
+    ),
+    "missing": Parameter(
+        "{'category', 'fractions'}",
+        "Take the missing values of a column as one more category, or send a row that lacks a "
+        "value down every branch with a fraction of its weight.",
+        [StrOptions({"category", "fractions"})],
+    ),
     "monotonic_cst": Parameter(
         "array-like or dict or None",
         "+1, 0 or -1 per feature (a dict names them): predictions must rise, may do as they "

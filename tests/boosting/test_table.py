@@ -1,4 +1,4 @@
-"""The coded table: codes by row are codes by feature, and sparse entries are its cells."""
+"""The coded table: codes by row are codes by column, and sparse entries are its cells."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def code(matrix: object, n_features: int, n_jobs: int = 1) -> CodedTable:
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 63, 64, 65])
-def test_rows_are_features_turned_round(n_features: int) -> None:
+def test_rows_are_columns_turned_round(n_features: int) -> None:
     rng = np.random.default_rng(n_features)
     matrix = rng.integers(0, 9, (300, n_features)).astype(float)
     matrix[rng.random(matrix.shape) < 0.1] = np.nan
     table = code(matrix, n_features, n_jobs=2)
     stride = table.by_row.shape[1]
     assert stride >= n_features and (64 % stride == 0 or stride == n_features >= 64)
-    np.testing.assert_array_equal(table.by_row[:, :n_features], table.codes.columns.T)
+    np.testing.assert_array_equal(table.by_row[:, :n_features], table.by_column.T)
     np.testing.assert_array_equal(np.diff(table.cell_start), table.codes.n_codes + 1)
     assert table.n_cells == table.cell_start[-1] and not table.is_sparse
     again = code_table_like(table, matrix[::-1], 1)
-    np.testing.assert_array_equal(again.codes.columns, table.codes.columns[:, ::-1])
+    np.testing.assert_array_equal(again.by_row[:, :n_features], table.by_column.T[::-1])
     from_sparse = code_table_like(table, scipy.sparse.csr_array(matrix), 1)
-    np.testing.assert_array_equal(from_sparse.codes.columns, table.codes.columns)
+    np.testing.assert_array_equal(from_sparse.by_row[:, :n_features], table.by_column.T)
 
 
 @pytest.mark.mission("X5")
@@ -47,7 +47,7 @@ def test_entries_by_row_are_entries_by_feature() -> None:
         cells = table.entry_cell[table.entry_start[row] : table.entry_start[row + 1]].tolist()
         expected = []
         for feature in np.flatnonzero(matrix[row]):
-            found = int(dense.codes.columns[feature, row])
+            found = int(dense.by_column[feature, row])
             last = int(dense.codes.n_codes[feature])
             expected.append(
                 int(table.cell_start[feature]) + (last if found == MISSING_BIN else found)

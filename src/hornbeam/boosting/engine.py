@@ -25,6 +25,7 @@ import numpy as np
 from hornbeam.boosting.grower import (
     BoostedGrower,
     BoostRules,
+    Follower,
     GrownTree,
     RowScores,
     paying_threads,
@@ -82,7 +83,9 @@ def boost(
     check_slopes(loss, scores.peak, rounds.order)
     growers = _make_growers(table, rules, scores, n_jobs)
     watcher = None if validation is None else Follower(*validation, n_jobs)
-    followers = (growers[0], watcher)
+    followers = [] if watcher is None else [watcher]
+    if rounds.drop_rate > 0.0:
+        followers.append(Follower(table, scores, n_jobs))
     result: list[GrownTree] = []
     refit = rounds.order == 1 or loss.leaf_rule != "newton"
     for number in range(rounds.first_round, rounds.first_round + rounds.n_rounds):
@@ -154,17 +157,6 @@ def _share_out(
     run_parallel(work, n_scores, len(growers), growers[0].seconds * n_scores)
 
 
-class Follower:
-    """Rows that no tree is grown on, whose scores follow the model."""
-
-    def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
-        self.grower = BoostedGrower(table, BoostRules(max_leaf_nodes=2), scores, n_jobs)
-
-    def follow(self, tree: GrownTree, values: Array, which: int) -> None:
-        """Add the values of a tree's leaves to the scores of these rows."""
-        self.grower.follow(tree, values, which)
-
-
 def _refit_leaves(
     tree: GrownTree, grower: BoostedGrower, before: Array, which: int, n_jobs: int | None
 ) -> None:
@@ -226,7 +218,7 @@ def _scale_rounds(
     dropped: Sequence[int],
     n_scores: int,
     share: float,
-    followers: Sequence[BoostedGrower | Follower | None],
+    followers: Sequence[Follower],
 ) -> None:
     """Take rounds out of all scores (share -1), or put them back scaled by ``share``."""
     for round_number in dropped:
@@ -236,5 +228,4 @@ def _scale_rounds(
                 tree.value = share * tree.value
             values = tree.value if share >= 0.0 else -tree.value
             for follower in followers:
-                if follower is not None:
-                    follower.follow(tree, values, which)
+                follower.follow(tree, values, which)

@@ -29,6 +29,7 @@ from hornbeam.kernels.boosting.nodes import next_split, settle_split
 from hornbeam.kernels.boosting.partition import lay_out_rows
 from hornbeam.kernels.boosting.search import search_category, search_features
 from hornbeam.kernels.boosting.sparse import (
+    count_left,
     count_sparse_alone,
     count_sparse_shared,
     spread_column,
@@ -135,16 +136,18 @@ class BoostedGrower:
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
+        word = np.empty(n_rows, np.int64)
         self.rows = s.Rows(
             scores.slope,  # those of one score are chosen for each tree
             np.zeros(2 * n_rows + s.AHEAD, ROW),
-            np.empty(2 * n_rows, np.int64),
-            np.empty(n_rows, np.uint8),
+            word,
+            scores.slope.view(np.int64),
+            word.view(np.int32)[:n_rows],
+            np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + 1, np.int64),
         )
         lengths = dict.fromkeys(s.Nodes._fields, n_nodes)
         lengths |= {"member": n_nodes * s.MEMBER_WORDS, "groups": n_nodes * n_groups}
-        lengths["banned"] = 2 * n_nodes
         self.nodes: s.Nodes = new_arrays(s.Nodes, lengths)
         size = self.size
         self.team: s.Team = new_arrays(
@@ -169,14 +172,14 @@ class BoostedGrower:
                 "member": 2 * size * s.MEMBER_WORDS,
                 "sort_key": 256 * size,
                 "sort_code": 256 * size,
+                "prefix": 2 * s.MOST_CUTS * size,
                 "column": n_rows if table.is_sparse else 0,
+                "holder": n_rows if table.is_sparse else 0,
                 "draw": n_features,
             },
         )
         self.words = self.team.words
-        # trees that grow side by side each note the leaves of their rows
-        self._room = scores.make_room(np.empty(n_rows, np.int32)) if alone else None
-        self.score_slots = [self._room[0]] if self._room else scores.slots(size)
+        self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
         compiled(grow_boosted, GROW_SIGNATURE)
         compiled(rounds.advance, rounds.ADVANCE_SIGNATURE)
@@ -199,9 +202,10 @@ class BoostedGrower:
         table.whole[s.SEED] = seed
         subsample = self.rules.subsample
         table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
-        # the slopes of this score: 8 bytes per row
-        slope = self.scores.slope.ctypes.data + 8 * which * self.scores.n_rows
-        self.slots[s.ROWS_AT : s.ROWS_AT + 2] = slope, 2 * self.scores.n_rows
+        n_rows = self.scores.n_rows
+        slope = self.scores.slope.ctypes.data + 8 * which * n_rows  # of this score
+        self.slots[s.SLOPE_AT : s.SLOPE_AT + 2] = slope, 2 * n_rows
+        self.slots[s.OTHER_WORD_AT : s.OTHER_WORD_AT + 2] = slope, n_rows
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
@@ -251,8 +255,23 @@ class BoostedGrower:
         if with_slopes:
             self.scores.gather_peaks()
 
+
+class Follower:
+    """Rows whose scores follow trees by walking down each of them."""
+
+    def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
+        self.table = _make_table(table, BoostRules(), 2, 1)
+        self.seconds = table.n_rows * _SECONDS_PER_ROW
+        size = paying_threads(n_jobs, self.seconds)
+        self.rows: s.Rows = new_arrays(s.Rows, dict.fromkeys(s.Rows._fields, 0))
+        self.nodes: s.Nodes = new_arrays(s.Nodes, dict.fromkeys(s.Nodes._fields, 0))
+        lengths = dict.fromkeys(s.Team._fields, 0) | {"words": s.N_WORDS}
+        self.team: s.Team = new_arrays(s.Team, lengths)
+        self.score_slots = scores.slots(size)
+        compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)
+
     def follow(self, tree: GrownTree, values: Array, which: int) -> None:
-        """Add the values of any tree's leaves to score ``which`` of every row, by walking."""
+        """Add the values of a tree's leaves to score ``which`` of every row."""
         nodes = self.nodes._replace(
             child=tree.child,
             feature=tree.feature,
@@ -261,12 +280,11 @@ class BoostedGrower:
             member=tree.member.ravel(),
         )
         slots = make_slots(self.table, self.rows, nodes, self.team)
-        own, words = self.score_slots, self.words
+        own, words = self.score_slots, self.team.words
         words[:] = 0
-        compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)
         run_team(
             lambda rank: rounds.follow(slots, own[rank], values, which),
-            self.size,
+            len(own),
             words,
             self.seconds,
         )
@@ -292,7 +310,6 @@ class RowScores:
         self.score = np.empty(n_scores * self.n_rows, STAT)
         self.score.reshape(n_scores, -1)[:] = np.asarray(start).reshape(n_scores, -1)
         self.slope = np.empty(2 * n_scores * self.n_rows, np.float32)
-        self.leaf = np.empty(self.n_rows, np.int32)
         self.groups = np.zeros(1, np.int64) if groups is None else groups
         self.sizes = np.array([self.n_rows, n_scores, 0 if even else 1, order], np.int64)
         n_units, step = self.units()
@@ -310,14 +327,14 @@ class RowScores:
     def slots(self, size: int) -> list[Array]:
         """What kernels need, for each of some threads."""
         while len(self._rooms) < size:
-            self._rooms.append(self.make_room(self.leaf))
+            self._rooms.append(self._make_room())
         return [slots for slots, _ in self._rooms[:size]]
 
-    def make_room(self, leaf: Array) -> tuple[Array, rounds.Scores]:
+    def _make_room(self) -> tuple[Array, rounds.Scores]:
         """What kernels need in a thread, and the arrays behind it."""
         longest = int(np.diff(self.groups).max(initial=1)) if len(self.groups) > 1 else 1
         arrays = rounds.Scores(
-            self.target, self.weight, self.score, self.slope, leaf, self.loss.settings,
+            self.target, self.weight, self.score, self.slope, self.loss.settings,
             self.groups, self.sizes, np.zeros(4 * longest), np.array(NEW_PEAK), self.sums,
         )  # fmt: skip
         return make_slots(arrays), arrays
@@ -419,25 +436,25 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
     nothing = np.empty(0, BIN)
-    columns = column_code = nothing
+    column_code = nothing
     default = table.bundles.default
     column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
     if isinstance(codes, SparseCodes):
         whole[s.SPARSE] = 1
         whole[s.COUNT_COLUMNS] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
+        whole[s.COUNT_LEFT] = address_of(count_left, s.STEP_SIGNATURE)
         whole[s.SPREAD_COLUMN] = address_of(spread_column, s.STEP_SIGNATURE)
         column_start, column_row = codes.column_start, codes.column_row
         column_code, default = codes.column_code, codes.zero_code
     else:
         whole[s.COUNT_COLUMNS] = address_of(count_columns, s.STEP_SIGNATURE)
-        columns = codes.columns.ravel()
     return s.Table(
         table.by_row.ravel(),
         np.ascontiguousarray(table.bundles.column, np.int64),
         table.bundles.is_shared,
         table.bundles.offset,
         table.bundles.width,
-        columns,
+        table.by_column.ravel(),
         codes.n_codes,
         table.cell_start,
         codes.is_category,

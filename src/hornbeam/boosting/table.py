@@ -1,8 +1,8 @@
-"""The training table as boosting reads it: codes by row for counting, by feature for parting."""
+"""The training table as boosting reads it: codes by row for counting, by column for parting."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,16 @@ class CodedTable:
     Attributes
     ----------
     codes : Codes or SparseCodes
-        By feature, with the code books.
+        The code books, and the entries of a sparse table; other codes are in the layouts.
     n_rows : int
     cell_start : int64 array, length n_features + 1
         First cell of each feature in a histogram; one for every code and one for missing.
     by_row : uint8 array, shape (n_rows, stride)
         Empty for a sparse table.
+    by_column : uint8 array, shape (n_columns, n_rows)
+        Empty for a sparse table, and for one that no tree is grown on.
     bundles : Bundles
-        Which features share a column of ``by_row``.
+        Which features share a column.
     entry_start, entry_cell : int64 and int32 array
         Sparse table: the cells that row i counts in are
         entry_cell[entry_start[i] : entry_start[i + 1]], ascending.
@@ -44,6 +46,7 @@ class CodedTable:
     n_rows: int
     cell_start: Array
     by_row: Array
+    by_column: Array
     bundles: Bundles
     entry_start: Array
     entry_cell: Array
@@ -81,7 +84,8 @@ def code_table_like(table: CodedTable, matrix: Any, n_jobs: int | None) -> Coded
     if scipy.sparse.issparse(matrix):
         matrix = matrix.toarray()
     codes = encode_like(table.codes, matrix, n_jobs)
-    return _lay_out(codes, no_bundles(len(codes.n_codes)), n_jobs)
+    coded = _lay_out(codes, no_bundles(len(codes.n_codes)), n_jobs)
+    return replace(coded, by_column=np.empty((0, 0), BIN))  # scores follow trees row by row
 
 
 def _cell_start(n_codes: Array) -> Array:
@@ -89,23 +93,27 @@ def _cell_start(n_codes: Array) -> Array:
 
 
 def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
-    """Lay the codes out by row as well."""
+    """Lay the codes out by column and by row."""
     n_features, n_rows = codes.columns.shape
-    by_row = np.zeros((n_rows, _stride(bundles.n_columns)), BIN)
-    lookup = np.array([bundles.lookup(f, int(codes.n_codes[f])) for f in range(n_features)])
+    by_column, lookup = codes.columns, np.empty(0)
+    if bundles.is_shared.any():
+        by_column = np.zeros((bundles.n_columns, n_rows), BIN)
+        lookup = np.array([bundles.lookup(f, int(codes.n_codes[f])) for f in range(n_features)])
+    by_row = np.empty((n_rows, _stride(bundles.n_columns)), BIN)
 
     def pack(task: int) -> None:
         first, last = task * _PACK_ROWS, min((task + 1) * _PACK_ROWS, n_rows)
-        if bundles.is_shared.any():
-            pack_bundles(codes.columns, bundles.column, lookup, first, last, by_row)
-        else:
-            pack_rows(codes.columns, first, last, by_row)
+        if len(lookup):
+            pack_bundles(codes.columns, bundles.column, lookup, first, last, by_column)
+        pack_rows(by_column, first, last, by_row)
 
     n_tasks = -(-n_rows // _PACK_ROWS)
     run_parallel(pack, n_tasks, n_jobs, n_rows * n_features * _SECONDS_PER_CODE)
-    nothing = np.empty(0, np.int64)
+    books = replace(codes, columns=np.empty((n_features, 0), BIN))
     cells = _cell_start(codes.n_codes)
-    return CodedTable(codes, n_rows, cells, by_row, bundles, nothing, nothing.astype(np.int32))
+    nothing = np.empty(0, np.int64)
+    entries = (nothing, nothing.astype(np.int32))
+    return CodedTable(books, n_rows, cells, by_row, by_column, bundles, *entries)
 
 
 def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
@@ -122,7 +130,8 @@ def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
     entry_start, entry_cell = by_row.indptr.astype(np.int64), by_row.data
     bundles = no_bundles(len(codes.n_codes))
     nothing = np.empty((0, 0), BIN)
-    return CodedTable(codes, codes.n_rows, cell_start, nothing, bundles, entry_start, entry_cell)
+    entries = (entry_start, entry_cell)
+    return CodedTable(codes, codes.n_rows, cell_start, nothing, nothing, bundles, *entries)
 
 
 def _stride(n_features: int) -> int:

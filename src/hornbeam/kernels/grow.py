@@ -21,12 +21,13 @@ import math
 from numba import int64, types
 
 from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.split import ask_about_node
+from hornbeam.kernels.split import ask_about_node, number_anew
 from hornbeam.kernels.state import (
     BEST_FIRST,
     CAPACITY,
     CATEGORY_WORDS,
     CLOSED,
+    COUNT_CONSTANT,
     DEPTH_FIRST,
     DONE,
     FULL,
@@ -41,8 +42,11 @@ from hornbeam.kernels.state import (
     MIN_WEIGHT_LEAF,
     N_FEATURES,
     NODES_AT,
+    NUMBER_ANEW,
+    PERFECT_SCORE,
     PROBLEM_AT,
     READY,
+    ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
     SEARCH_NUMBER,
@@ -67,6 +71,7 @@ from hornbeam.kernels.state import (
     load_desk,
     load_nodes,
     load_problem,
+    load_rows,
     load_scratch,
 )
 from hornbeam.runtime.atomics import (
@@ -81,6 +86,9 @@ from hornbeam.runtime.atomics import (
 )
 from hornbeam.runtime.kernel import inlined, kernel, part
 from hornbeam.runtime.random import draw_below
+
+# So small a node is searched by one thread, which can stop when the split is perfect.
+SMALL_ROWS = 256
 
 # --- the frontier -------------------------------------------------------------------
 
@@ -155,12 +163,16 @@ def may_split(problem, nodes, node):
 
 @inlined
 def list_features(problem, nodes, node, desk):
-    """List the features that are not known to be constant; returns how many."""
+    """List the features that are not known to be constant; returns how many.
+
+    All of them where the constant ones count.
+    """
     n_features = problem.whole[N_FEATURES]
     n_candidates = 0
     for feature in range(n_features):
         desk.features[n_candidates] = feature
-        if not problem.whole[KNOWS_CONSTANT] or nodes.constant[node * n_features + feature] == 0:
+        unknown = not problem.whole[KNOWS_CONSTANT] or problem.whole[COUNT_CONSTANT]
+        if unknown or nodes.constant[node * n_features + feature] == 0:
             n_candidates += 1
     return n_candidates
 
@@ -177,36 +189,67 @@ def draw_features(nodes, node, desk, drawn, need, n_candidates):
 
 
 @inlined
+def is_small(nodes, node):
+    """Whether a single thread searches the node, whoever else is at the desk."""
+    return nodes.last[node] - nodes.first[node] <= SMALL_ROWS
+
+
+@inlined
+def nothing_better(problem, nodes, node, desk, rank):
+    """Whether the best split so far of a small node cannot be beaten: the search ends early.
+
+    Two rows can be parted in one way only. Pure children are as good as it gets; but where
+    all features are searched, ties are for the first of them to win. In larger nodes what
+    is found first depends on the threads.
+    """
+    sampled = problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]
+    perfect = sampled and desk.best_score[rank] >= problem.real[PERFECT_SCORE]
+    two_rows = nodes.last[node] - nodes.first[node] == 2
+    return is_small(nodes, node) and (perfect or (two_rows and desk.best_score[rank] > -math.inf))
+
+
+@inlined
 def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
     n_features = problem.whole[N_FEATURES]
+    if rank > 0 and is_small(nodes, node):
+        return
     while True:
         place = atomic_add(words, NEXT_TASK, 1)
         if place >= last or atomic_load(shared, STOP) != 0:
             return
         feature = desk.features[place]
+        knows = problem.whole[KNOWS_CONSTANT]
+        if knows and nodes.constant[node * n_features + feature]:  # drawn because they count
+            continue
         search = problem.whole[SEARCH_NUMBER]
         if problem.is_category[feature]:
             search = problem.whole[SEARCH_CATEGORY]
         varies = call_address(search, (slots, node, feature, rank, desk_at))
         if varies > 0.0:
             atomic_add(words, WORD_FOUND, 1)
-        elif problem.whole[KNOWS_CONSTANT]:
+            if nothing_better(problem, nodes, node, desk, rank):
+                words[WORD_FOUND] = problem.whole[MAX_FEATURES]
+                return
+        elif knows:
             nodes.constant[node * n_features + feature] = 1
 
 
 @inlined
-def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared):
+def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared):
     """Search a node's best split with all threads of the desk.
 
     Features are drawn in rounds until ``max_features`` of them were not constant: a
-    constant feature offers no split, so it does not count.
+    constant feature offers no split, so it does not count. Under the other rule it does,
+    and more than ``max_features`` are only drawn as long as all were constant.
     """
     words = desk.words
     desk.best_score[rank] = -math.inf
     desk.best_feature[rank] = problem.whole[N_FEATURES]
     ask_about_node(problem, nodes, node, scratch)
+    if problem.whole[NUMBER_ANEW]:
+        number_anew(problem, rows, nodes, node, scratch)
     if rank == 0:
         words[WORD_FEATURES] = list_features(problem, nodes, node, desk)
         words[WORD_FOUND] = 0
@@ -214,7 +257,10 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
     n_candidates = words[WORD_FEATURES]
     drawn = 0
     while True:
-        need = min(problem.whole[MAX_FEATURES] - words[WORD_FOUND], n_candidates - drawn)
+        need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
+        if problem.whole[COUNT_CONSTANT] and drawn > 0:
+            need = int64(words[WORD_FOUND] == 0)
+        need = min(need, n_candidates - drawn)
         barrier(words, size)
         if need <= 0 or atomic_load(shared, STOP) != 0:
             return
@@ -297,8 +343,8 @@ def expand(slots, desk_at, rank, size):
 
     All ``size`` threads at the desk call this together. Returns DONE, FULL or STOPPED.
     """
-    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
-    scratch = load_scratch(slots, SCRATCH_AT)
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
     words = desk.words
     if rank == 0 and nodes.weight[0] == 0.0:  # the very first node is still to be summed up
@@ -314,7 +360,7 @@ def expand(slots, desk_at, rank, size):
             return words[WORD_STATUS]
         # The search holds barriers, so nobody reads WORD_NODE late, when it is already
         # the next node's.
-        search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared)
+        search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared)
         if rank > 0:
             continue
         nodes.state[node] = CLOSED

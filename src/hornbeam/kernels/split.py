@@ -18,6 +18,7 @@ from hornbeam.kernels.state import (
     ANSWER_KEY,
     ANSWER_ROWS,
     ASK_ALL_KEYS,
+    ASK_ANEW,
     ASK_CELLS,
     ASK_FIRST,
     ASK_IN_SPARE,
@@ -88,8 +89,29 @@ def ask_about_node(problem, nodes, node, scratch):
         real[ASK_UPPER] = nodes.upper[node]
     n_totals = problem.whole[N_TOTALS]
     ask[ASK_N_TOTALS] = n_totals
+    ask[ASK_ANEW] = 0
     for k in range(n_totals):
         scratch.total[k] = nodes.totals[node * n_totals + k]
+
+
+@part
+def number_anew(problem, rows, nodes, node, scratch):
+    """Number the classes that a node has from 0 up, so that the others cost no time.
+
+    Deep in a tree most nodes have two or three of many classes.
+    """
+    n_classes, n_present = problem.whole[N_TOTALS], 0
+    for k in range(n_classes):
+        scratch.new_number[k] = n_present
+        if scratch.total[k] > 0.0:
+            scratch.total[n_present] = scratch.total[k]
+            n_present += 1
+    first, last = int64(nodes.first[node]), int64(nodes.last[node])
+    for j in range(first, last):
+        scratch.labels[j - first] = scratch.new_number[rows.labels[j]]
+    scratch.ask[ASK_N_TOTALS] = n_present
+    scratch.ask[ASK_ANEW] = 1
+    scratch.class_span[1] = n_present
 
 
 @inlined

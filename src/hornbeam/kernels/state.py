@@ -69,12 +69,15 @@ ORDER = 36  # address of kernels.split.order_entries
 SORT = 37  # address of kernels.order.sort_rows
 KEEP_SET = 38  # address of kernels.split_categories.keep_category_set
 HAND_ON_BOUNDS = 39  # address of kernels.constraints.hand_on_bounds
-N_WHOLE = 40
+COUNT_CONSTANT = 40  # a constant feature counts towards MAX_FEATURES
+NUMBER_ANEW = 41  # classes may be numbered anew (kernels/split_bins.py)
+N_WHOLE = 42
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
 MIN_DECREASE = 1
 TOTAL_WEIGHT = 2
+PERFECT_SCORE = 3  # of a split into pure children; infinite if unknown
 N_REAL = 4
 
 # GROWTH: which node of the frontier is next
@@ -163,7 +166,11 @@ class Scratch(NamedTuple):
     counters: I8  # radix sort
     cell_sums: F8  # histogram: n_stats per cell
     cell_rows: I4  # per cell
+    cell_words: I8  # rows and weight per cell in one word (kernels/split_bins.py)
     occupied: U8  # a bit per code that has a cell in use
+    labels: I4  # labels of a node's rows, its classes numbered anew
+    new_number: I4  # of each class
+    class_span: I8  # class_start for these numbers
     entry_labels: I4  # entries made of the cells in use
     entry_stats: F8
     entry_rows: I4
@@ -202,6 +209,7 @@ ANSWER_KEY = 13  # index of the last key on the left
 ANSWER_ROWS = 14  # rows on the left
 ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
 ASK_WHOLE_WEIGHTS = 16  # weights are whole numbers, so that sums of them are exact
+ASK_ANEW = 17  # the node's classes are numbered anew
 N_ASK = 24
 
 # Scratch.real

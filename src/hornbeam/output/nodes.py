@@ -181,13 +181,16 @@ class TreeView:
         """
         feature = int(self.tree.feature[node])
         if self.tree.kind[node] == MULTIWAY:
-            answer = (self.categories[feature] or ())[branch]
+            names = self.categories[feature] or ()
+            answer = names[branch] if branch < len(names) else "missing"
         else:
             answer = "no" if branch else "yes"
         return Branch(
             child=int(self.tree.first_child[node]) + branch,
             answer=answer,
-            missing=self.missing_shown[feature] and branch == self.tree.missing_branch[node],
+            missing=answer != "missing"
+            and self.missing_shown[feature]
+            and branch == self.tree.missing_branch[node],
         )
 
     @cached_property

@@ -12,11 +12,19 @@ UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 
 # Where the estimators live, so that a file can be loaded before anyone imported them.
 MODULES = {
+    "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "ExtraTreesClassifier": "hornbeam.forest.estimators",
+    "ExtraTreesRegressor": "hornbeam.forest.estimators",
     "GradientBoostingClassifier": "hornbeam.boosting.estimators",
     "GradientBoostingRanker": "hornbeam.boosting.ranker",
     "GradientBoostingRegressor": "hornbeam.boosting.estimators",
+    "ID3Classifier": "hornbeam.quinlan.id3",
+    "IsolationForest": "hornbeam.forest.isolation",
+    "RandomForestClassifier": "hornbeam.forest.estimators",
+    "RandomForestRegressor": "hornbeam.forest.estimators",
+    "RandomTreesEmbedding": "hornbeam.forest.embedding",
 }
 REGISTRY: dict[str, type[Any]] = {}
 Class = TypeVar("Class", bound=type[Any])

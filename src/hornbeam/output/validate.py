@@ -208,9 +208,12 @@ def _check_questions(
     number = kind[inner] == THRESHOLD
     fits = is_category[asked].astype(bool) != number
     _require(columns, "feature", inner, fits, "the kind of split does not fit this column")
-    expected = np.where(kind[inner] == MULTIWAY, n_categories[asked], 2)
-    rule = "a multiway split has one branch per category, any other has two"
-    _require(columns, "n_branches", inner, branches == expected, rule)
+    several = kind[inner] == MULTIWAY
+    expected = np.where(several, n_categories[asked], 2)
+    own = several & (branches == expected + 1) & (missing == expected)
+    rule = "a multiway split has one branch per category and maybe one for missing values, "
+    rule += "any other has two"
+    _require(columns, "n_branches", inner, (branches == expected) | own, rule)
     known = (missing >= 0) & (missing < branches)
     _require(columns, "missing_branch", inner, known, "there is no such branch")
     comparable = ~np.isnan(threshold[inner[number]])

@@ -76,6 +76,11 @@ def specialise(function: Function, variant: str | None) -> Function:
     return _compile(function if variant == "" else with_own_name(function, variant), variant)
 
 
+def part_of(function: Function, variant: str | None) -> Function:
+    """A function made by a factory that becomes part of a specialised one."""
+    return part(with_own_name(function, variant))
+
+
 def with_own_name(function: Function, variant: str | None) -> Function:
     """A copy of a function whose compiled code has a name of its own.
 

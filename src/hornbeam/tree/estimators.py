@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    is_classifier,
+)
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,15 +36,22 @@ from hornbeam.data.target import (
     weigh_classes,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.explain.data import remember
+from hornbeam.explain.report import SplitExplanation
+from hornbeam.explain.split import explain_split
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
+from hornbeam.pruning.functions import class_counts, prune_on
 from hornbeam.tree.constraints import read_monotone
-from hornbeam.tree.grower import GrowthRules, Target, grow_tree
+from hornbeam.tree.grower import GrowthRules, Target
 from hornbeam.tree.importance import gain_importance
+from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning import prune_by_cost, pruning_path
+from hornbeam.tree.reduced_error import hold_out
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.storage import Tree
+from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import decision_path, walker
 
 
@@ -55,6 +68,8 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
     max_leaf_nodes: int | None
     min_impurity_decrease: float
     ccp_alpha: float
+    pruning: str | None
+    validation_fraction: float
     monotonic_cst: Any
     finder: str
     max_bins: int
@@ -85,15 +100,26 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
         self
         """
         self._forget()
-        fitted = self._grow(X, y, sample_weight)
-        if self.ccp_alpha > 0.0:
-            fitted["tree_"] = prune_by_cost(fitted["tree_"], self.ccp_alpha)
-        for name, value in fitted.items():
+        check_params(self)
+        held_out = self._hold_out(y, sample_weight) if self.pruning == "reduced_error" else None
+        for name, value in self._grow(X, y, sample_weight, held_out).items():
             setattr(self, name, value)
+        self.tree_ = self._prune(self.tree_, X, y, sample_weight, held_out)
+        remember(self.tree_, X, y, sample_weight, held_out)
         return self
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+    def _grow(
+        self, X: Any, y: Any, sample_weight: Any, held_out: Array | None = None
+    ) -> dict[str, Any]:
         """Grow the unpruned tree; returns all fitted attributes."""
+        schema, matrix, weight, fitted = self._read(X, sample_weight, held_out)
+        fitted["tree_"] = self._grow_on(schema, matrix, y, weight, fitted)
+        return fitted
+
+    def _read(
+        self, X: Any, sample_weight: Any, held_out: Array | None = None
+    ) -> tuple[Schema, Any, Array, dict[str, Any]]:
+        """Schema, matrix and weights of the rows, and the fitted attributes they give."""
         check_params(self)
         name = type(self).__name__
         schema, matrix = Schema.learn(X, name, self.categorical_features, self.unseen)
@@ -105,8 +131,10 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
             fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
         fitted["max_features_"] = self._resolve_max_features(schema.n_features)
         weight = read_weights(sample_weight, n_rows)
-        fitted["tree_"] = self._grow_on(schema, matrix, y, weight, fitted)
-        return fitted
+        if held_out is not None:  # rows of weight 0 are left out
+            check_length(held_out, n_rows)
+            weight = np.where(held_out, 0.0, weight)
+        return schema, matrix, weight, fitted
 
     @abstractmethod
     def _grow_on(
@@ -114,55 +142,37 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
     ) -> Tree:
         """Read y, grow the tree, and note what was learnt about y in ``fitted``."""
 
-    def _grow_for(
-        self,
-        schema: Schema,
-        matrix: Any,
-        target: Target,
-        max_features: int,
-        min_decrease: float,
-        is_classifier: bool,
-    ) -> Tree:
-        rules = self._rules(schema, target.weight, max_features, min_decrease)
-        codes = self._encode(schema, matrix)
-        criterion = resolve(
-            self.criterion, classification=is_classifier, n_outputs=target.n_outputs
-        )
-        return grow_tree(codes, target, criterion, rules, self.n_jobs, _look_up(matrix))
+    @abstractmethod
+    def _weigh(self, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+        """Weight of each row, and its class (all alike if there is no one class)."""
 
-    def _encode(self, schema: Schema, matrix: Any) -> Codes:
-        kinds = (matrix, schema.is_category, schema.n_categories)
-        if self.finder == "histogram":
-            return encode_bins(*kinds, max_bins=self.max_bins, n_jobs=self.n_jobs)
-        return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=self.splitter == "random")
-
-    def _rules(
-        self, schema: Schema, weight: Array, max_features: int, min_decrease: float
-    ) -> GrowthRules:
-        """The parameters of growing as numbers."""
-        n_rows = len(weight)
-        if self.max_leaf_nodes is not None and self.growth in ("depth", "level"):
-            raise ValueError(
-                f"max_leaf_nodes={self.max_leaf_nodes} needs growth='leaf' (best-first), not "
-                f"growth={self.growth!r}: other orders would spend the leaves on one corner."
-            )
-        min_leaf = _count(self.min_samples_leaf, n_rows)
-        min_split = max(2, _count(self.min_samples_split, n_rows), 2 * min_leaf)
+    def _hold_out(self, y: Any, sample_weight: Any) -> Array:
+        """A mask of the rows to prune by instead of growing on them."""
+        weight, groups = self._weigh(y, sample_weight)
+        counted = np.flatnonzero(weight > 0)
         random = check_random_state(self.random_state)
-        return GrowthRules(
-            max_depth=_at_most(self.max_depth, 2**31 - 1),
-            min_samples_split=min_split,
-            min_samples_leaf=min_leaf,
-            min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum()),
-            max_leaf_nodes=_at_most(self.max_leaf_nodes, 2**31 - 1),
-            min_impurity_decrease=min_decrease,
-            max_features=max_features,
-            growth=self.growth or ("leaf" if self.max_leaf_nodes is not None else "depth"),
-            random_cuts=self.splitter == "random",
-            category_split=self.category_split,
-            monotone=read_monotone(self.monotonic_cst, schema),
-            seed=int(random.randint(2**31 - 1)),
-        )
+        held_out = np.zeros(len(weight), bool)
+        held_out[counted] = hold_out(groups[counted], self.validation_fraction, random)
+        if not held_out.any() or held_out[counted].all():
+            raise ValueError(
+                f"pruning='reduced_error' with validation_fraction={self.validation_fraction} "
+                f"holds out {int(held_out.sum())} of n_samples={len(counted)} rows. Choose "
+                "another fraction, or pass validation rows to hornbeam.prune_reduced_error."
+            )
+        return held_out
+
+    def _prune(
+        self, tree: Tree, X: Any, y: Any, sample_weight: Any, held_out: Array | None
+    ) -> Tree:
+        """Prune the grown tree by all methods that were asked for."""
+        if self.ccp_alpha > 0.0:
+            tree = prune_by_cost(tree, self.ccp_alpha)
+        if held_out is not None:
+            leaves = walker(tree).leaves(self.schema_.read(X, type(self).__name__), self.n_jobs)
+            weight = np.where(held_out, self._weigh(y, sample_weight)[0], 0.0)
+            assert leaves is not None
+            tree = prune_on(self, tree, leaves, y, weight)
+        return tree
 
     def _resolve_max_features(self, n_features: int) -> int:
         if self.max_features is None:
@@ -264,6 +274,25 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
         alphas, impurities = pruning_path(self._grow(X, y, sample_weight)["tree_"])
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
+    def explain_split(
+        self, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> SplitExplanation:
+        """Show the table behind the split of a node, or why it is a leaf.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node; 0 is the root.
+        X, y, sample_weight
+            What was passed to `fit`. May be left out while those tables are still there.
+
+        Returns
+        -------
+        SplitExplanation
+            Print it, look at it in a notebook, or ask it for ``records()``.
+        """
+        return explain_split(self, node, X, y, sample_weight)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -284,18 +313,68 @@ def _count(value: int | float, n_rows: int) -> int:
     return max(1, math.ceil(float(value) * n_rows))
 
 
-def _look_up(matrix: Any) -> Callable[[Array, Array], Array]:
-    """How to read single values of the data."""
+class CartTree(BaseDecisionTree):
+    """What CART grows by: binary splits, searched by the kernels that forests use, too."""
 
-    def value_at(rows: Array, features: Array) -> Array:
-        return np.asarray(matrix[rows, features]).ravel() if len(rows) else np.empty(0)
+    def _grow_on(
+        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
+    ) -> Tree:
+        return self._task(schema, matrix, y, weight, fitted).grow(self.n_jobs)
 
-    return value_at
+    def _task(
+        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
+    ) -> Task:
+        """What is to be grown; notes what was learnt about y in ``fitted``."""
+        target, scaling = self._read_target(y, weight, fitted)
+        rules = self._rules(schema, target.weight, fitted["max_features_"], scaling)
+        codes = self._encode(schema, matrix)
+        criterion = resolve(
+            self.criterion, classification=is_classifier(self), n_outputs=target.n_outputs
+        )
+        return Task(matrix, codes, target, criterion, rules, scaling)
+
+    @abstractmethod
+    def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any]) -> tuple[Target, Scaling]:
+        """Read y, and note what was learnt about it in ``fitted``."""
+
+    def _encode(self, schema: Schema, matrix: Any) -> Codes:
+        kinds = (matrix, schema.is_category, schema.n_categories)
+        if self.finder == "histogram":
+            return encode_bins(*kinds, max_bins=self.max_bins, n_jobs=self.n_jobs)
+        return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=self.splitter == "random")
+
+    def _rules(
+        self, schema: Schema, weight: Array, max_features: int, scaling: Scaling
+    ) -> GrowthRules:
+        """The parameters of growing as numbers."""
+        n_rows = len(weight)
+        if self.max_leaf_nodes is not None and self.growth in ("depth", "level"):
+            raise ValueError(
+                f"max_leaf_nodes={self.max_leaf_nodes} needs growth='leaf' (best-first), not "
+                f"growth={self.growth!r}: other orders would spend the leaves on one corner."
+            )
+        min_leaf = _count(self.min_samples_leaf, n_rows)
+        min_split = max(2, _count(self.min_samples_split, n_rows), 2 * min_leaf)
+        random = check_random_state(self.random_state)
+        return GrowthRules(
+            max_depth=_at_most(self.max_depth, 2**31 - 1),
+            min_samples_split=min_split,
+            min_samples_leaf=min_leaf,
+            min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum()),
+            max_leaf_nodes=_at_most(self.max_leaf_nodes, 2**31 - 1),
+            min_impurity_decrease=scaling.impurity(self.min_impurity_decrease),
+            max_features=max_features,
+            growth=self.growth or ("leaf" if self.max_leaf_nodes is not None else "depth"),
+            random_cuts=self.splitter == "random",
+            category_split=self.category_split,
+            monotone=read_monotone(self.monotonic_cst, schema),
+            seed=int(random.randint(2**31 - 1)),
+        )
 
 
 @register_estimator
 @declared
-class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore[misc]
+class DecisionTreeClassifier(ClassifierMixin, CartTree):  # type: ignore[misc]
     """A classification tree (CART).
 
     Parameters
@@ -327,7 +406,12 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
     ['no', 'yes']
     """
 
-    _declared_as = {"criterion": "classification_criterion"}  # noqa: RUF012
+    _declared_as = {  # noqa: RUF012
+        "criterion": "classification_criterion",
+        "pruning": "classification_pruning",
+        "confidence": "pruning_confidence",
+        "validation_fraction": "pruning_fraction",
+    }
     classes_: Any
     n_classes_: Any
 
@@ -346,6 +430,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
         min_impurity_decrease: float = 0.0,
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
+        pruning: str | None = None,
+        confidence: float = CONFIDENCE,
+        validation_fraction: float = 0.2,
         monotonic_cst: Any = None,
         finder: str = "exact",
         max_bins: int = 255,
@@ -367,6 +454,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
         self.min_impurity_decrease = min_impurity_decrease
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
+        self.pruning = pruning
+        self.confidence = confidence
+        self.validation_fraction = validation_fraction
         self.monotonic_cst = monotonic_cst
         self.finder = finder
         self.max_bins = max_bins
@@ -376,11 +466,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
         self.unseen = unseen
         self.n_jobs = n_jobs
 
-    def _grow_on(
-        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
-    ) -> Tree:
+    def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any]) -> tuple[Target, Scaling]:
         classes = read_classes(y, type(self).__name__)
-        check_length(classes.labels, matrix.shape[0])
+        check_length(classes.labels, len(weight))
         weight = weigh_classes(weight, self.class_weight, y, classes)
         single = len(classes.names) == 1
         fitted["n_outputs_"] = len(classes.names)
@@ -388,9 +476,22 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
         fitted["n_classes_"] = classes.counts[0] if single else np.array(classes.counts)
         self._check_constraint(classes)
         target = Target(weight, labels=classes.labels, class_start=classes.start)
-        return self._grow_for(
-            schema, matrix, target, fitted["max_features_"], self.min_impurity_decrease, True
-        )
+        return target, Scaling(np.zeros(len(classes.names)))
+
+    def _weigh(self, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+        classes = read_classes(y, type(self).__name__)
+        weight = read_weights(sample_weight, len(classes.labels))
+        single = len(classes.names) == 1
+        groups = classes.labels[:, 0] if single else np.zeros(len(weight), np.int64)
+        return weigh_classes(weight, self.class_weight, y, classes), groups
+
+    def _prune(
+        self, tree: Tree, X: Any, y: Any, sample_weight: Any, held_out: Array | None
+    ) -> Tree:
+        tree = super()._prune(tree, X, y, sample_weight, held_out)
+        if self.pruning == "pessimistic":
+            tree = prune_by_limit(tree, class_counts(self), self.confidence)
+        return tree
 
     def _check_constraint(self, classes: Classes) -> None:
         if self.monotonic_cst is None:
@@ -425,10 +526,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
             names[block.argmax(axis=1)][leaves]
             for names, block in zip(self.classes_, blocks, strict=True)
         ]
-        kinds = {column.dtype.kind for column in best}
-        mixed = len(kinds) > 1 and not kinds <= set("biuf")  # such as strings beside numbers
-        kind = object if mixed else np.result_type(*best)
-        return np.stack([column.astype(kind) for column in best], axis=1)
+        return join_outputs(best)
 
     def predict_proba(self, X: Any) -> Array | list[Array]:
         """Predict the probability of each class: its share in the leaf.
@@ -472,7 +570,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):  # type: ignore
 
 @register_estimator
 @declared
-class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[misc]
+class DecisionTreeRegressor(RegressorMixin, CartTree):  # type: ignore[misc]
     """A regression tree (CART).
 
     Parameters
@@ -500,7 +598,11 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[m
     array([1000., 4000.])
     """
 
-    _declared_as = {"criterion": "regression_criterion"}  # noqa: RUF012
+    _declared_as = {  # noqa: RUF012
+        "criterion": "regression_criterion",
+        "pruning": "regression_pruning",
+        "validation_fraction": "pruning_fraction",
+    }
 
     def __init__(
         self,
@@ -516,6 +618,8 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[m
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        pruning: str | None = None,
+        validation_fraction: float = 0.2,
         monotonic_cst: Any = None,
         finder: str = "exact",
         max_bins: int = 255,
@@ -536,6 +640,8 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[m
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.pruning = pruning
+        self.validation_fraction = validation_fraction
         self.monotonic_cst = monotonic_cst
         self.finder = finder
         self.max_bins = max_bins
@@ -545,21 +651,20 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[m
         self.unseen = unseen
         self.n_jobs = n_jobs
 
-    def _grow_on(
-        self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
-    ) -> Tree:
+    def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any]) -> tuple[Target, Scaling]:
         values = read_values(y, type(self).__name__)
-        check_length(values, matrix.shape[0])
+        check_length(values, len(weight))
         fitted["n_outputs_"] = values.shape[1]
         if values.shape[1] > 1 and self.monotonic_cst is not None:
             raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
         if self.criterion == "poisson":
             _check_counts(values)
         scaling = self._scaling(values)
-        target = Target(weight, values=scaling.apply(values))
-        min_decrease = scaling.impurity(self.min_impurity_decrease)
-        tree = self._grow_for(schema, matrix, target, fitted["max_features_"], min_decrease, False)
-        return scaling.restore(tree)
+        return Target(weight, values=scaling.apply(values)), scaling
+
+    def _weigh(self, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+        n_rows = len(read_values(y, type(self).__name__))
+        return read_weights(sample_weight, n_rows), np.zeros(n_rows, np.int64)
 
     def _scaling(self, values: Array) -> Scaling:
         if callable(self.criterion):  # a user's own criterion sees the targets as they are
@@ -581,6 +686,14 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):  # type: ignore[m
         leaves = self._leaves(X)
         value = self.tree_.value
         return value[leaves, 0] if self.n_outputs_ == 1 else value[leaves]
+
+
+def join_outputs(columns: list[Array]) -> Array:
+    """The predicted classes of all outputs side by side, whatever their types."""
+    kinds = {column.dtype.kind for column in columns}
+    mixed = len(kinds) > 1 and not kinds <= set("biuf")  # such as strings beside numbers
+    kind = object if mixed else np.result_type(*columns)
+    return np.stack([column.astype(kind) for column in columns], axis=1)
 
 
 def _check_counts(values: Array) -> None:

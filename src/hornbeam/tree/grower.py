@@ -1,25 +1,26 @@
-"""Grow a tree from codes: set the stage for the kernels, run them, store the result.
+"""Grow a tree from codes: set the stage for the kernels, and run them.
 
-`grow_tree` is the whole path: lay out the rows, run the growth loop
-(kernels/grow.py) on as many threads as pay, and turn what it leaves behind into a `Tree`.
+`grow_nodes` lays out the rows and runs the growth loop (kernels/grow.py) on as many threads
+as pay; tree/build.py turns what it leaves behind into a `Tree`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
 from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
-from hornbeam.dtypes import BIN, LABEL, RANK, ROW, STAT, WORD_BITS, Array
+from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
 from hornbeam.kernels.order import RADIX_COUNTERS, SORT_SIGNATURE, sort_rows
+from hornbeam.kernels.scan import SCAN_SIGNATURE, SUMMARY_SIGNATURE
 from hornbeam.kernels.settle import SETTLE_SIGNATURE, settle
 from hornbeam.kernels.split import (
     ORDER_SIGNATURE,
@@ -38,8 +39,6 @@ from hornbeam.runtime.atomics import NODE_COUNT
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
-from hornbeam.tree.build import build_tree
-from hornbeam.tree.storage import Tree
 
 _UNLIMITED = 2**62
 # Cells of a histogram that still live in the second-level cache.
@@ -67,6 +66,7 @@ class GrowthRules:
     growth: str = "depth"
     random_cuts: bool = False
     category_split: str = "subset"
+    count_constant: bool = False
     monotone: Array | None = None
     seed: int = 0
 
@@ -74,8 +74,6 @@ class GrowthRules:
 @dataclass(frozen=True)
 class Target:
     """What is predicted: class numbers or values per output, and a weight per row.
-
-    Growing a tree may rearrange ``labels``; a target is made for one tree.
 
     ``labels`` (rows, outputs) number the classes of all outputs one after the other,
     output o having the numbers class_start[o] to class_start[o + 1] - 1.
@@ -94,35 +92,23 @@ class Target:
         return int(both.shape[1])
 
 
-def grow_tree(
-    codes: Codes,
-    target: Target,
-    criterion: Criterion,
-    rules: GrowthRules,
-    n_jobs: int | None,
-    value_at: Callable[[Array, Array], Array],
-) -> Tree:
-    """Grow one tree.
-
-    ``value_at(rows, features)`` looks up values in the data; thresholds of exact splits
-    are the middle between two of them.
-    """
-    nodes = _grow_nodes(codes, target, criterion, rules, n_jobs)
-    return build_tree(nodes, codes, criterion, rules, value_at)
-
-
-def _grow_nodes(
+def grow_nodes(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
 ) -> s.Nodes:
     """Run the growth loop; its working memory is free again when this returns."""
-    compiled(expand, EXPAND_SIGNATURE)
-    compiled(make_tile, TILE_SIGNATURE)
-    stage = _Stage(codes, target, criterion, rules, _lay_out_rows(target, criterion), n_jobs)
-    stage.run()
-    return stage.nodes
+    rows = lay_out_rows(target, criterion)
+    n_rows = len(rows.row)
+    size = thread_count(n_jobs, growth_seconds(n_rows, len(codes.n_codes), rules))
+    return Stage(codes, target, criterion, rules, n_rows, size).grow(rows, rules.seed)
 
 
-def _lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
+def growth_seconds(n_rows: int, n_features: int, rules: GrowthRules) -> float:
+    """About how long one thread takes for a tree."""
+    levels = min(rules.max_depth or 64, 2 * max(1, n_rows).bit_length())
+    return n_rows * (rules.max_features or n_features) * levels * _SECONDS_PER_PAIR
+
+
+def lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
     """Rows with positive weight, and what the criterion sums of each."""
     counted = target.weight > 0
     everyone = bool(counted.all())
@@ -132,7 +118,7 @@ def _lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
     labels = np.empty((len(row), 0), LABEL)
     if criterion.summed == "classes":
         assert target.labels is not None
-        labels = np.ascontiguousarray(target.labels[chosen], LABEL)
+        labels = np.array(target.labels[chosen], LABEL, order="C")  # will be rearranged
         stats = weight
     else:
         assert target.values is not None
@@ -145,8 +131,12 @@ def _lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
     return s.Rows(row, labels.ravel(), np.array(stats, STAT, order="C").ravel())
 
 
-class _Stage:
-    """All arrays of one growth, and the loop that makes room when they are full."""
+class Stage:
+    """All arrays of growing, and the loop that makes room when they are full.
+
+    A stage may grow one tree after the other, as forests do. ``most_rows`` is how many
+    rows the largest of them has.
+    """
 
     def __init__(
         self,
@@ -154,33 +144,60 @@ class _Stage:
         target: Target,
         criterion: Criterion,
         rules: GrowthRules,
-        rows: s.Rows,
-        n_jobs: int | None,
+        most_rows: int,
+        size: int,
     ) -> None:
-        n_rows, n_features = len(rows.row), len(codes.n_codes)
-        n_searched = rules.max_features or n_features
-        levels = min(rules.max_depth or 64, 2 * max(1, n_rows).bit_length())
-        self.rows = rows
-        self.seconds = n_rows * n_searched * levels * _SECONDS_PER_PAIR
-        self.size = thread_count(n_jobs, self.seconds)
-        self.problem = _make_problem(codes, target, criterion, rules, rows)
+        compiled(expand, EXPAND_SIGNATURE)
+        compiled(make_tile, TILE_SIGNATURE)
+        self.seconds = growth_seconds(most_rows, len(codes.n_codes), rules)
+        self.size = size
+        self.problem = _make_problem(codes, target, criterion, rules)
         self.whole = self.problem.whole
-        self.whole[s.THREADS] = self.size
-        self.whole[s.CAPACITY] = _first_capacity(rules, n_rows, self.size)
-        self.whole[s.SET_CAPACITY] = 64 * self.size * self.whole[s.CATEGORY_WORDS]
+        self.whole[s.THREADS] = size
+        self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
+        self.whole[s.SET_CAPACITY] = 64 * size * self.whole[s.CATEGORY_WORDS]
         self.shared = new_shared()
         self.nodes = _make_nodes(self.whole, rules)
-        self.tiles = [_make_tile(self.problem) for _ in range(self.size)]
+        self.tiles = [_make_tile(self.problem) for _ in range(size)]
         self.tasks = np.zeros(self.whole[s.CAPACITY], np.int32)
-        self.team_desk = _make_desk(self.whole, self.shared, self.size)
+        self.team_desk = _make_desk(self.whole, self.shared, size)
         self.scratches = [
-            _make_scratch(self.whole, n_rows, criterion, self.tasks) for _ in range(self.size)
+            _make_scratch(self.whole, most_rows, criterion, self.tasks) for _ in range(size)
         ]
-        self.own_desks = [_make_desk(self.whole, new_shared(), 1) for _ in range(self.size)]
-        self.nodes.last[0] = n_rows
-        self.nodes.key[0] = rules.seed
+        self.own_desks = [_make_desk(self.whole, new_shared(), 1) for _ in range(size)]
+
+    def grow(self, rows: s.Rows, seed: int, inline: bool = False) -> s.Nodes:
+        """Grow a tree; what is returned is overwritten by the next one.
+
+        ``inline`` means in the calling thread, for those who run several stages at once.
+        """
+        self._start(rows, seed)
+        while True:
+            run_team(self._work, self.size, self.shared, 0.0 if inline else self.seconds)
+            desks = [self.team_desk, *self.own_desks]
+            if not any(desk.words[s.WORD_STATUS] == s.FULL for desk in desks):
+                return self.nodes
+            self._make_room()
+
+    def _start(self, rows: s.Rows, seed: int) -> None:
+        """Leave nothing of the tree before, and put the root on the team's frontier."""
+        self.rows = rows
+        weight = rows.stats[:: int(self.whole[s.N_STATS])]
+        unit = bool(np.all(weight == 1.0))
+        even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
+        for problem in (self.problem, *self.tiles):
+            problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
+        for desk in (self.team_desk, *self.own_desks):
+            desk.words[:] = 0
+            desk.words[s.WORD_LEAVES] = 1
+        nodes = self.nodes
+        nodes.first[0], nodes.last[0], nodes.depth[0] = 0, len(rows.row), 0
+        nodes.state[0], nodes.weight[0] = s.UNSEEN, 0.0
+        nodes.key[0] = seed
+        nodes.constant[: self.whole[s.N_FEATURES]] = 0
         self.shared[NODE_COUNT] = 1
-        self.shared[s.WORD_TAIL] = 1  # the root, node 0, is on the team's frontier
+        self.shared[s.WORD_TAIL] = 1
+        self.team_desk.frontier[0] = 0
         self.task_numbers = itertools.count()
 
     def _slots(self, rank: int, problem: s.Problem) -> Array:
@@ -192,15 +209,6 @@ class _Stage:
             self.team_desk,
             self.own_desks[rank],
         )
-
-    def run(self) -> None:
-        """Run the growth loop until the tree is complete."""
-        while True:
-            run_team(self._work, self.size, self.shared, self.seconds)
-            desks = [self.team_desk, *self.own_desks]
-            if not any(desk.words[s.WORD_STATUS] == s.FULL for desk in desks):
-                return
-            self._make_room()
 
     def _work(self, rank: int) -> None:
         """One thread's share: large nodes together with the others, small ones alone."""
@@ -256,7 +264,7 @@ def _first_capacity(rules: GrowthRules, n_rows: int, size: int) -> int:
 
 
 def _make_problem(
-    codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, rows: s.Rows
+    codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules
 ) -> s.Problem:
     n_features, n_rows = codes.columns.shape
     as_bytes = codes.columns.dtype == BIN
@@ -264,7 +272,7 @@ def _make_problem(
     n_categories = int(codes.n_codes[codes.is_category != 0].max(initial=0))
     classes = criterion.summed == "classes"
     n_labels = target.n_outputs if classes else 0
-    n_stats = rows.stats.size // max(1, len(rows.row))
+    n_stats = criterion.stats_per_row(target.n_outputs)
     n_totals = int(target.class_start[-1]) if classes else n_stats
     whole = np.zeros(s.N_WHOLE, np.int64)
     whole[s.N_ROWS] = n_rows
@@ -284,14 +292,20 @@ def _make_problem(
     whole[s.RANDOM_CUTS] = rules.random_cuts
     whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
     whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
-    whole[s.SCAN] = criterion.scan
-    whole[s.SUMMARY] = criterion.summary
+    whole[s.SUMMARY] = address_of(criterion.summary, SUMMARY_SIGNATURE)
     whole[s.SETTLE] = address_of(settle, SETTLE_SIGNATURE)
-    whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
-    whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
-    search = search_random_number if rules.random_cuts else search_number
+    search = _number_search(criterion, rules, as_bytes, target.n_outputs, int(whole[s.N_CLASSES]))
+    special = search not in (search_number, search_random_number)
+    known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
+    few = n_totals > 2 and not codes.is_category.any()
+    whole[s.NUMBER_ANEW] = special and classes and known and few
     whole[s.SEARCH_NUMBER] = address_of(search, SEARCH_SIGNATURE)
-    if codes.is_category.any():  # also if all of them are missing: no categories at all
+    has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
+    if has_categories or not special:
+        whole[s.SCAN] = address_of(criterion.scan, SCAN_SIGNATURE)
+        whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
+        whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
+    if has_categories:
         whole[s.SEARCH_CATEGORY] = address_of(search_category, SEARCH_SIGNATURE)
         whole[s.KEEP_SET] = address_of(keep_category_set, KEEP_SIGNATURE)
     if rules.monotone is not None:
@@ -300,16 +314,15 @@ def _make_problem(
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
     whole[s.CELL_LIMIT] = _CELL_LIMIT
     whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
-    weight = rows.stats[::n_stats]
-    whole[s.UNIT_WEIGHTS] = bool(np.all(weight == 1.0))
-    whole[s.WHOLE_WEIGHTS] = bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT
     whole[s.CONSTRAINED] = rules.monotone is not None
+    whole[s.COUNT_CONSTANT] = rules.count_constant
     whole[s.MAX_CATEGORIES] = n_categories
     whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
     real = np.zeros(s.N_REAL, STAT)
     real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
     real[s.MIN_DECREASE] = rules.min_impurity_decrease
+    real[s.PERFECT_SCORE] = criterion.perfect_score
     monotone = rules.monotone if rules.monotone is not None else np.zeros(n_features)
     return s.Problem(
         flat if as_bytes else other,
@@ -324,6 +337,21 @@ def _make_problem(
         whole,
         real,
     )
+
+
+def _number_search(
+    criterion: Criterion, rules: GrowthRules, as_bytes: bool, n_outputs: int, n_classes: int
+) -> Any:
+    """The kernel that searches a number feature: the most special one that applies."""
+    special = criterion.cut_search if rules.random_cuts else criterion.bins_search
+    if (
+        as_bytes
+        and special is not None
+        and n_outputs == 1
+        and (MAX_BINS + 1) * n_classes <= _CELL_LIMIT
+    ):
+        return special
+    return search_random_number if rules.random_cuts else search_number
 
 
 def _task_rows(n_features: int, itemsize: int) -> int:
@@ -363,7 +391,6 @@ def _make_nodes(whole: Array, rules: GrowthRules) -> s.Nodes:
 
 
 def _make_desk(whole: Array, words: Array, size: int) -> s.Desk:
-    words[s.WORD_LEAVES] = 1
     lengths = dict.fromkeys(s.Desk._fields, size)
     lengths["features"] = int(whole[s.N_FEATURES])
     lengths["frontier"] = int(whole[s.CAPACITY])
@@ -380,9 +407,13 @@ def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array)
     lengths = {
         **dict.fromkeys(("keys", "spare_keys"), n_rows),
         "counters": RADIX_COUNTERS,
-        "cell_sums": n_cells * n_stats,
+        "cell_sums": n_cells * (1 + n_stats),
         "cell_rows": n_cells,
+        "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
+        "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
+        "new_number": n_totals,
+        "class_span": 2,
         "entry_labels": n_entries,
         "entry_stats": n_entries * n_stats,
         "entry_rows": n_entries,

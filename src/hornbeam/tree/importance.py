@@ -19,9 +19,14 @@ def relative_gain(tree: Tree) -> Array:
     return gain / tree.weight[0]
 
 
+def feature_gains(tree: Tree, n_features: int) -> Array:
+    """Relative gain of all splits on each feature."""
+    inner = ~tree.is_leaf
+    return np.bincount(tree.feature[inner], relative_gain(tree)[inner], n_features)
+
+
 def gain_importance(tree: Tree, n_features: int) -> Array:
     """Share of each feature in the relative gain of all splits; sums to 1 unless all are 0."""
-    inner = ~tree.is_leaf
-    total = np.bincount(tree.feature[inner], relative_gain(tree)[inner], n_features)
+    total = feature_gains(tree, n_features)
     whole = total.sum()
     return total / whole if whole > 0 else total

@@ -86,12 +86,42 @@ def pruning_path(tree: Tree) -> tuple[Array, Array]:
     return np.array(alphas), np.array(risks)
 
 
+def cut_alphas(tree: Tree) -> Array:
+    """The alpha from which on each node is a leaf or gone; 0 for the leaves.
+
+    ``cut_below(tree, cut_alphas(tree) <= alpha)`` is the tree pruned at alpha, for any alpha.
+    """
+    pruner = _Pruner(tree)
+    alphas = np.where(tree.is_leaf, 0.0, np.inf)
+    reached = 0.0
+    while (link := pruner.weakest()) is not None:
+        reached = max(reached, link[0])  # rounding must not turn the path around
+        alphas[link[1]] = reached
+        pruner.prune(link[1])
+    return alphas
+
+
 def prune_by_cost(tree: Tree, alpha: float) -> Tree:
     """The smallest subtree that minimises R(T) + alpha * |leaves|."""
     pruner = _Pruner(tree)
     while (link := pruner.weakest()) is not None and link[0] <= alpha:
         pruner.prune(link[1])
     return cut_below(tree, np.array(pruner.cut))
+
+
+def cut_where_no_worse(tree: Tree, loss: Array) -> Array:
+    """Which nodes to make leaves, bottom-up, so that the sum of the leaves' losses is smallest.
+
+    ``loss`` is what each node costs as a leaf. Of equally good trees it is the smallest.
+    """
+    below = loss.copy()  # the smallest cost of each node's subtree
+    cut = tree.is_leaf.copy()
+    for node in np.flatnonzero(~tree.is_leaf)[::-1]:
+        first = tree.first_child[node]
+        below[node] = below[first : first + tree.n_branches[node]].sum()
+        if loss[node] <= below[node]:
+            below[node], cut[node] = loss[node], True
+    return cut
 
 
 def cut_below(tree: Tree, make_leaf: Array) -> Tree:

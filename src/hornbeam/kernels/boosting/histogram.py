@@ -42,16 +42,23 @@ MANY_COLUMNS = 256
 
 
 @part
+def words_of(rows, buffer):
+    """The packed slopes of the rows in one of the two buffers."""
+    return rows.word if buffer == 0 else rows.other_word
+
+
+@part
 def count_rows(table, rows, tiles, tile, buffer, first, last, bundle, place, place_end):
     """Add rows to the tile of the drawn columns ``place`` to ``place_end``."""
     stride, codes = table.whole[STRIDE], table.by_row
     column, column_end = int64(bundle[place]), int64(bundle[place_end - 1]) + 1
     offset = buffer * table.whole[N_ROWS]
     neighbours = column_end - column == place_end - place
-    for j in range(offset + first, offset + last):
-        prefetch(codes, int64(rows.row[j + AHEAD]) * stride + column)
-        word = rows.word[j]
-        at = int64(rows.row[j]) * stride
+    words = words_of(rows, buffer)
+    for j in range(first, last):
+        prefetch(codes, int64(rows.row[offset + j + AHEAD]) * stride + column)
+        word = words[j]
+        at = int64(rows.row[offset + j]) * stride
         if neighbours:
             for c in range(column, column_end):
                 tiles[tile + c * TILE_STRIDE + int64(codes[at + c])] += word
@@ -94,6 +101,18 @@ def default_cell(table, feature):
     """The cell of a feature whose rows are not counted."""
     code = int64(table.default[feature])
     return table.n_codes[feature] if code == MISSING else code
+
+
+@part
+def own_code(table, feature, code):
+    """The code of a feature in a row that has this code in the feature's column."""
+    if not table.is_shared[feature]:
+        return code
+    cell = code - table.offset[feature]
+    if cell < 0 or cell >= table.width[feature]:
+        return int64(table.default[feature])
+    cell += cell >= default_cell(table, feature)
+    return int64(MISSING) if cell == table.n_codes[feature] else cell
 
 
 @part

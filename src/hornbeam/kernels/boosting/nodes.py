@@ -7,12 +7,13 @@ import math
 from numba import int64, uint64
 
 from hornbeam.kernels.boosting.frontier import pop
-from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS
+from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS, own_code
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
     CHOOSE_FEATURES,
     CHUNK,
+    COUNT_LEFT,
     DRAWS_FEATURES,
     FINISHED,
     FLAGGING,
@@ -104,17 +105,18 @@ def release_slot(nodes, team, node):
 
 @part
 def mark_sides(table, nodes, team, node):
-    """Which side each code goes to at a node's split, as a table."""
+    """Which side each code of a column goes to at a node's split, as a table."""
     feature = int64(nodes.feature[node])
-    n_codes = table.n_codes[feature]
     for code in range(256):
-        if table.is_category[feature]:
-            word = nodes.member[node * MEMBER_WORDS + (code >> 6)]
-            team.goes_left[code] = (word >> uint64(code & 63)) & uint64(1)
+        own = own_code(table, feature, code)
+        if own >= table.n_codes[feature]:
+            left = nodes.missing_left[node] == 1
+        elif table.is_category[feature]:
+            word = nodes.member[node * MEMBER_WORDS + (own >> 6)]
+            left = (word >> uint64(own & 63)) & uint64(1) != 0
         else:
-            team.goes_left[code] = code <= int64(nodes.cut[node])
-    for code in range(n_codes, 256):
-        team.goes_left[code] = nodes.missing_left[node] == 1
+            left = own <= int64(nodes.cut[node])
+        team.goes_left[code] = left
 
 
 @part
@@ -155,7 +157,7 @@ def make_leaf(table, nodes, node):
     nodes.gain[node] = 0.0
     # a cell that is not empty holds a row, whatever its hessian seems to say
     nodes.least_rows[node] = float(table.whole[MIN_LEAF]) if table.whole[MIN_LEAF] > 1 else 0.0
-    nodes.banned[2 * node] = nodes.banned[2 * node + 1] = -1
+    nodes.label[node] = node
 
 
 @part
@@ -172,6 +174,7 @@ def plan_search(table, nodes, team, node, left):
     if search_larger and nodes.slot[node] >= 0:
         words[WORD_BUILD], words[WORD_OTHER] = smaller, larger
         nodes.slot[larger] = nodes.slot[node]
+        nodes.label[larger] = nodes.label[node]  # see sparse.count_left
         nodes.slot[node] = -1
         words[WORD_OTHER_SLOT] = nodes.slot[larger]
     else:
@@ -209,6 +212,19 @@ def plan_features(slots, table, node, which):
         )
 
 
+@part
+def ask_for_more(nodes, node, n_left, n_right):
+    """Ask for sides that seem larger, by how much the one with too few rows has misled.
+
+    It seemed to have enough, so a cut like that does not come back.
+    """
+    hessian = nodes.left_hessian[node]
+    if n_right < n_left:
+        hessian = nodes.hessian[node] - hessian
+    seemed = float(hessian) * (float(n_left + n_right) / float(nodes.hessian[node]))
+    nodes.least_rows[node] *= seemed / float(min(n_left, n_right))
+
+
 @kernel
 def settle_split(slots, node, n_left, size, unused, rank):
     """Make the children of a node whose rows are flagged; 0 if one has too few rows.
@@ -220,12 +236,7 @@ def settle_split(slots, node, n_left, size, unused, rank):
     words = team.words
     n_right = nodes.last[node] - nodes.first[node] - n_left
     if min(n_left, n_right) < table.whole[MIN_LEAF]:
-        if nodes.banned[2 * node] < 0:
-            nodes.banned[2 * node] = nodes.feature[node]
-        elif nodes.banned[2 * node + 1] < 0:
-            nodes.banned[2 * node + 1] = nodes.feature[node]
-        else:
-            nodes.least_rows[node] *= 4.0
+        ask_for_more(nodes, node, n_left, n_right)
         nodes.feature[node] = -1
         kept = nodes.slot[node] >= 0  # its histogram; otherwise it is counted again
         words[WORD_SECOND] = -1
@@ -247,6 +258,23 @@ def settle_split(slots, node, n_left, size, unused, rank):
     return 1.0
 
 
+@part
+def prepare_sparse(slots, table, nodes, team, node, size):
+    """Write out the column of a split; False if a child would have too few rows.
+
+    That is known before any row is moved, and the node is on its way to be searched again.
+    """
+    whole, none = table.whole, int64(0)
+    n_left = int64(call_address(whole[COUNT_LEFT], (slots, node, none, none, none, none)))
+    n_right = nodes.last[node] - nodes.first[node] - n_left
+    if min(n_left, n_right) < whole[MIN_LEAF]:
+        call_address(whole[SETTLE], (slots, node, n_left, size, none, none))
+        return False
+    feature = int64(nodes.feature[node])
+    call_address(whole[SPREAD_COLUMN], (slots, feature, none, none, none, none))
+    return True
+
+
 @kernel
 def next_split(slots, size, unused, unused_too, none, rank):
     """Take nodes from the frontier until all threads are needed, or none is left.
@@ -265,9 +293,9 @@ def next_split(slots, size, unused, unused_too, none, rank):
             return 0.0
         words[WORD_NODE] = node
         mark_sides(table, nodes, team, node)
-        if table.whole[SPARSE]:
-            feature, none = int64(nodes.feature[node]), int64(0)
-            call_address(table.whole[SPREAD_COLUMN], (slots, feature, none, none, none, rank))
+        if table.whole[SPARSE] and not prepare_sparse(slots, table, nodes, team, node, size):
+            words[WORD_MODE] = SEARCHING
+            return 0.0
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)
         if size > 1 and nodes.last[node] - nodes.first[node] > CHUNK:

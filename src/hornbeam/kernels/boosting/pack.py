@@ -5,36 +5,35 @@ from __future__ import annotations
 from hornbeam.dtypes import Array
 from hornbeam.runtime.kernel import kernel
 
-BLOCK_ROWS = 256  # rows and features are exchanged in blocks that stay in the cache
-BLOCK_FEATURES = 64
+BLOCK_ROWS = 256  # rows and columns are exchanged in blocks that stay in the cache
+BLOCK_COLUMNS = 64
 
 
 @kernel
-def pack_rows(by_feature: Array, first: int, last: int, by_row: Array) -> None:
+def pack_rows(by_column: Array, first: int, last: int, by_row: Array) -> None:
     """Copy the codes of some rows.
 
-    ``by_feature`` has shape (features, rows), ``by_row`` (rows, stride).
+    ``by_column`` has shape (columns, rows), ``by_row`` (rows, stride).
     """
-    n_features = by_feature.shape[0]
+    n_columns = by_column.shape[0]
     for start in range(first, last, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, last)
-        for block in range(0, n_features, BLOCK_FEATURES):
-            for feature in range(block, min(block + BLOCK_FEATURES, n_features)):
+        for block in range(0, n_columns, BLOCK_COLUMNS):
+            for column in range(block, min(block + BLOCK_COLUMNS, n_columns)):
                 for row in range(start, stop):
-                    by_row[row, feature] = by_feature[feature, row]
+                    by_row[row, column] = by_column[column, row]
 
 
 @kernel
 def pack_bundles(
-    by_feature: Array, column: Array, lookup: Array, first: int, last: int, by_row: Array
+    by_feature: Array, column: Array, lookup: Array, first: int, last: int, by_column: Array
 ) -> None:
-    """Copy the codes of some rows into columns that features may share.
+    """Bring the codes of some rows into columns that features may share.
 
-    ``lookup[feature, code]`` is what a code becomes; ``by_row`` is zero before.
+    ``lookup[feature, code]`` is what a code becomes; ``by_column``, of shape (columns, rows),
+    is zero before.
     """
-    for start in range(first, last, BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, last)
-        for feature in range(by_feature.shape[0]):
-            target = column[feature]
-            for row in range(start, stop):
-                by_row[row, target] |= lookup[feature, by_feature[feature, row]]
+    for feature in range(by_feature.shape[0]):
+        target = column[feature]
+        for row in range(first, last):
+            by_column[target, row] |= lookup[feature, by_feature[feature, row]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
+from hornbeam.kernels.boosting.histogram import words_of
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     DRAW_BELOW,
@@ -62,7 +63,9 @@ def lay_out_rows(slots, size, unused, unused_too, none, rank):
     n_rows, lane = whole[N_ROWS], whole[LANE]
     mask = (int64(1) << lane) - 1
     everyone = whole[DRAW_BELOW] < 0
-    target = int64(0) if everyone else n_rows  # the other buffer, until the counts are known
+    # the other buffer, until the counts are known; a row's word never lies behind its slopes
+    target = int64(0) if everyone else n_rows
+    packed = rows.word if everyone else rows.other_word
     gradient, hessian = int64(0), int64(0)
     while True:
         chunk = atomic_add(words, WORD_FLAGS, 1)
@@ -71,10 +74,12 @@ def lay_out_rows(slots, size, unused, unused_too, none, rank):
             break
         place = start
         for row in range(start, end_of_chunk(start, n_rows)):
+            if not everyone and whole[SPARSE]:
+                team.holder[row] = -1
             if everyone or is_drawn(table, row):
                 word = pack_slopes(table, rows, row)
                 rows.row[target + place] = row
-                rows.word[target + place] = word
+                packed[place] = word
                 gradient += word >> lane
                 hessian += word & mask
                 place += 1
@@ -94,7 +99,7 @@ def lay_out_rows(slots, size, unused, unused_too, none, rank):
         place = sum_counts(rows, start)
         for k in range(rows.counts[chunk]):
             rows.row[place + k] = rows.row[n_rows + start + k]
-            rows.word[place + k] = rows.word[n_rows + start + k]
+            rows.word[place + k] = rows.other_word[start + k]
 
 
 @part
@@ -116,7 +121,7 @@ def sum_counts(rows, n_rows):
 def flag_chunk(table, rows, nodes, team, node, chunk):
     """Flag the rows of a chunk that go left, and count them; False if there is no such chunk."""
     n_rows = table.whole[N_ROWS]
-    codes, at = table.by_feature, int64(nodes.feature[node]) * n_rows
+    codes, at = table.by_column, table.column[nodes.feature[node]] * n_rows
     if table.whole[SPARSE]:
         codes, at = team.column, int64(0)
     goes_left = team.goes_left
@@ -141,19 +146,20 @@ def move_chunk(table, rows, nodes, node, n_left, chunk):
     There is no branch on the side: both places are known, and one of them advances.
     """
     n_rows = table.whole[N_ROWS]
-    source = int64(nodes.buffer[node]) * n_rows
-    target = n_rows - source
+    buffer = int64(nodes.buffer[node])
+    source, target = buffer * n_rows, (1 - buffer) * n_rows
+    words, moved = words_of(rows, buffer), words_of(rows, 1 - buffer)
     first, last = nodes.first[node], nodes.last[node]
     start = first + chunk * CHUNK
     if start >= last:
         return False
     before = sum_counts(rows, start - first)
-    left, right = target + first + before, target + start + n_left - before
+    left, right = first + before, start + n_left - before
     for j in range(start, end_of_chunk(start, last)):
         goes = int64(rows.flag[j])
         place = left if goes else right
-        rows.row[place] = rows.row[source + j]
-        rows.word[place] = rows.word[source + j]
+        rows.row[target + place] = rows.row[source + j]
+        moved[place] = words[j]
         left += goes
         right += 1 - goes
     return True
@@ -167,22 +173,23 @@ def part_alone(table, rows, nodes, team, node):
     side from their end, so its rows are in reverse order; no sum depends on that.
     """
     n_rows = table.whole[N_ROWS]
-    codes, at = table.by_feature, int64(nodes.feature[node]) * n_rows
+    codes, at = table.by_column, table.column[nodes.feature[node]] * n_rows
     if table.whole[SPARSE]:
         codes, at = team.column, int64(0)
-    source = int64(nodes.buffer[node]) * n_rows
-    target = n_rows - source
+    buffer = int64(nodes.buffer[node])
+    source, target = buffer * n_rows, (1 - buffer) * n_rows
+    words, moved = words_of(rows, buffer), words_of(rows, 1 - buffer)
     goes_left = team.goes_left
-    left, right = target + nodes.first[node], target + nodes.last[node] - 1
-    for j in range(source + nodes.first[node], source + nodes.last[node]):
-        row, word = rows.row[j], rows.word[j]
+    left, right = nodes.first[node], nodes.last[node] - 1
+    for j in range(nodes.first[node], nodes.last[node]):
+        row, word = rows.row[source + j], words[j]
         goes = int64(goes_left[codes[at + int64(row)]])
         place = right + goes * (left - right)  # without a branch
-        rows.row[place] = row
-        rows.word[place] = word
+        rows.row[target + place] = row
+        moved[place] = word
         left += goes
         right -= 1 - goes
-    return left - target - nodes.first[node]
+    return left - nodes.first[node]
 
 
 @part

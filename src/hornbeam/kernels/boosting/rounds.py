@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from numba import float64, int64, types, uint64
 
-from hornbeam.kernels.boosting.histogram import default_cell
+from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     MEMBER_WORDS,
@@ -40,7 +40,7 @@ from hornbeam.runtime.atomics import (
     call_address,
 )
 from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.pointers import F4, F8, I4, I8, make_loader
+from hornbeam.runtime.pointers import F4, F8, I8, make_loader
 
 
 class Scores(NamedTuple):
@@ -50,7 +50,6 @@ class Scores(NamedTuple):
     weight: F8
     score: F8  # score[k * n_rows + row]
     slope: F4  # gradient and hessian: slope[2 * (k * n_rows + row)], and the next
-    leaf: I4  # leaf of each row, -1 while it is not known
     settings: F8  # of the loss
     groups: I8  # rows of each query: groups[q] .. groups[q + 1]
     sizes: I8  # see kernels/slopes.py
@@ -67,13 +66,7 @@ def code_at(table, row, feature):
     """The code of one cell of the table."""
     if not table.whole[SPARSE]:
         code = int64(table.by_row[row * table.whole[STRIDE] + table.column[feature]])
-        if not table.is_shared[feature]:
-            return code
-        cell = code - table.offset[feature]
-        if cell < 0 or cell >= table.width[feature]:
-            return int64(table.default[feature])
-        cell += cell >= default_cell(table, feature)
-        return int64(MISSING) if cell == table.n_codes[feature] else cell
+        return own_code(table, feature, code)
     start, stop = table.cell_start[feature], table.cell_start[feature + 1]
     low, high = table.entry_start[row], table.entry_start[row + 1]
     while low < high:  # the first entry that is not before the feature's cells
@@ -107,7 +100,7 @@ def walk(table, nodes, row):
 
 
 @part
-def note_leaves(table, rows, nodes, team, leaf):
+def note_leaves(table, rows, nodes, team):
     """Write the leaf of every drawn row, chunk by chunk of all leaves."""
     n_rows = table.whole[N_ROWS]
     mine = atomic_add(team.words, WORD_FLAGS, 1)
@@ -119,7 +112,7 @@ def note_leaves(table, rows, nodes, team, leaf):
         for start in range(nodes.first[node], nodes.last[node], CHUNK):
             if chunk == mine:
                 for j in range(start, min(start + CHUNK, nodes.last[node])):
-                    leaf[rows.row[offset + j]] = node
+                    rows.leaf[rows.row[offset + j]] = node
                 mine = atomic_add(team.words, WORD_FLAGS, 1)
             chunk += 1
 
@@ -163,9 +156,9 @@ def advance(slots, scores_slots, values, which, fill, n_units, step, rank, size)
             if start >= n_rows:
                 break
             for row in range(start, min(start + CHUNK, n_rows)):
-                scores.leaf[row] = -1
+                rows.leaf[row] = -1
         barrier(words, size)
-    note_leaves(table, rows, nodes, team, scores.leaf)
+    note_leaves(table, rows, nodes, team)
     barrier(words, size)
     by_rows = n_units == n_rows
     while True:
@@ -174,10 +167,9 @@ def advance(slots, scores_slots, values, which, fill, n_units, step, rank, size)
             break
         stop = min(start + CHUNK, n_rows)
         for row in range(start, stop):
-            leaf = int64(scores.leaf[row])
+            leaf = int64(rows.leaf[row])
             if leaf < 0:
                 leaf = walk(table, nodes, row)
-                scores.leaf[row] = leaf
             scores.score[which * n_rows + row] += values[leaf]
         if fill != 0 and by_rows:
             fill_slopes(scores, fill, start, stop)

@@ -37,13 +37,13 @@ from hornbeam.kernels.boosting.state import (
     MAX_STEP,
     MEMBER_WORDS,
     MIN_HESSIAN,
+    MOST_CUTS,
     N_BEST,
     N_BEST_WHOLE,
     N_CELLS,
     N_FEATURES,
     N_NODE_REAL,
     N_NODE_WHOLE,
-    NODE_BANNED,
     NODE_ENOUGH,
     NODE_GRADIENT,
     NODE_HESSIAN,
@@ -65,6 +65,7 @@ from hornbeam.runtime.kernel import kernel, part
 
 # Up to this many categories in a node need no smoothing and no extra penalty.
 FEW_CATEGORIES = 4
+MANY_CUTS = 16  # of a feature: they are first looked at together
 
 
 @part
@@ -131,8 +132,7 @@ class SearchedNode(NamedTuple):
     Histograms do not hold the number of rows. A side with the hessian h seems to have
     ``h * rows_per_hessian`` rows, which is exact where all hessians are equal. Where they
     are not, a split that leaves too few rows is found out when the rows are parted. The
-    node is then searched again without that feature, and if that happens a third time,
-    with a larger ``Nodes.least_rows``.
+    node is then searched again with a larger ``Nodes.least_rows``.
     """
 
     gradient: int
@@ -168,9 +168,6 @@ def describe(table, nodes, team, node, place):
     whole[place * N_NODE_WHOLE + NODE_GRADIENT] = nodes.gradient[node]
     whole[place * N_NODE_WHOLE + NODE_HESSIAN] = hessian
     whole[place * N_NODE_WHOLE + NODE_ENOUGH] = enough
-    for which in range(2):
-        banned = int64(nodes.banned[2 * node + which])
-        whole[place * N_NODE_WHOLE + NODE_BANNED + which] = banned
     noted[place * N_NODE_REAL + NODE_ROWS_PER_HESSIAN] = rows_per_hessian
     noted[place * N_NODE_REAL + NODE_LOWER] = nodes.lower[node]
     noted[place * N_NODE_REAL + NODE_UPPER] = nodes.upper[node]
@@ -214,8 +211,34 @@ def amount_to_beat(table, best, at, node):
 
 
 @part
-def search_number(table, team, node, which, slot, feature):
-    """Try every cut of a number, with its missing values on the right, then on the left."""
+def add_up(cells, start, hessians, first, n_cuts, prefix, at):
+    """Gradients and hessians left of each cut; ``first`` are those of the missing values."""
+    left_gradient, left_hessian = first
+    for code in range(n_cuts):
+        left_gradient += cells[start + code]
+        left_hessian += cells[hessians + code]
+        prefix[at + code] = left_gradient
+        prefix[at + MOST_CUTS + code] = left_hessian
+
+
+@part
+def some_may_beat(node, prefix, at, n_cuts, penalty, to_beat):
+    """Whether any cut can be better than the best so far: vector code, no cut by itself."""
+    found = int64(0)
+    for code in range(n_cuts):
+        left_gradient, left_hessian = prefix[at + code], prefix[at + MOST_CUTS + code]
+        enough = (left_hessian >= node.enough) & (node.hessian - left_hessian >= node.enough)
+        better = may_beat(node, left_gradient, left_hessian, penalty, to_beat)
+        found |= int64(enough & better)
+    return found != 0
+
+
+@part
+def search_number(table, team, node, which, slot, feature, to_beat, rank):
+    """Try every cut of a number, with its missing values on the right, then on the left.
+
+    Returns what a cut must beat from now on.
+    """
     cells, best, best_whole = team.cells, team.best, team.best_whole
     start = 2 * slot * table.whole[N_CELLS] + table.cell_start[feature]
     n_codes, direction = table.n_codes[feature], table.monotone[feature]
@@ -223,7 +246,6 @@ def search_number(table, team, node, which, slot, feature):
     at, at_whole = which * N_BEST, which * N_BEST_WHOLE
     plain, penalty = table.whole[PLAIN], table.real[LAMBDA]
     scaled_penalty = penalty / table.real[HESSIAN_UNIT]
-    to_beat = amount_to_beat(table, best, at, node)
     missing_gradient, missing_hessian = cells[start + n_codes], cells[hessians + n_codes]
     some_missing = missing_hessian != 0
     for missing_left in range(2 if some_missing else 1):
@@ -231,6 +253,12 @@ def search_number(table, team, node, which, slot, feature):
         left_hessian = missing_hessian if missing_left else int64(0)
         # with missing values on the right, all known ones may go left
         n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
+        if plain and n_cuts >= MANY_CUTS:
+            at_prefix = 2 * MOST_CUTS * rank
+            first = (left_gradient, left_hessian)
+            add_up(cells, start, hessians, first, n_cuts, team.prefix, at_prefix)
+            if not some_may_beat(node, team.prefix, at_prefix, n_cuts, scaled_penalty, to_beat):
+                continue
         for code in range(n_cuts):
             here = cells[hessians + code]
             if here == 0:
@@ -249,6 +277,7 @@ def search_number(table, team, node, which, slot, feature):
                 best_whole[at_whole + BEST_FEATURE] = feature
                 best_whole[at_whole + BEST_CUT] = code
                 to_beat = amount_to_beat(table, best, at, node)
+    return to_beat
 
 
 @kernel
@@ -257,19 +286,17 @@ def search_features(slots, which, slot, first, last, rank):
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     place = which + 2 * rank
     node = described(team, place)
-    banned = place * N_NODE_WHOLE + NODE_BANNED
-    one, other = team.node_whole[banned], team.node_whole[banned + 1]
+    to_beat = amount_to_beat(table, team.best, place * N_BEST, node)
     for k in range(first, last):
         feature = int64(team.bundle_feature[k])
         if not team.may_ask[which * table.whole[N_FEATURES] + feature]:
             continue
-        if feature in (one, other):
-            continue
         if table.is_category[feature]:
             search = table.whole[SEARCH_CATEGORY]
             call_address(search, (slots, which, slot, feature, int64(0), rank))
+            to_beat = amount_to_beat(table, team.best, place * N_BEST, node)
         else:
-            search_number(table, team, node, place, slot, feature)
+            to_beat = search_number(table, team, node, place, slot, feature, to_beat, rank)
     return 0.0
 
 

@@ -7,8 +7,9 @@ so the work grows with the entries that are not zero.
 
 from __future__ import annotations
 
-from numba import int64
+from numba import float64, int64
 
+from hornbeam.kernels.boosting.histogram import words_of
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     FLUSH_ROWS,
@@ -30,11 +31,14 @@ from hornbeam.runtime.kernel import kernel, part
 
 
 @part
-def count_entries(table, rows, tiles, tile, buffer, first, last):
-    """Add the entries of rows to a tile of one word per cell."""
-    offset = buffer * table.whole[N_ROWS]
-    for j in range(offset + first, offset + last):
-        word, row = rows.word[j], int64(rows.row[j])
+def count_entries(table, rows, nodes, team, tile, node, first, last):
+    """Add the entries of rows of a node to a tile of one word per cell, and label the rows."""
+    tiles, buffer = team.tiles, int64(nodes.buffer[node])
+    words, offset = words_of(rows, buffer), buffer * table.whole[N_ROWS]
+    label = nodes.label[node]
+    for j in range(first, last):
+        word, row = words[j], int64(rows.row[offset + j])
+        team.holder[row] = label
         for entry in range(table.entry_start[row], table.entry_start[row + 1]):
             tiles[tile + int64(table.entry_cell[entry])] += word
 
@@ -61,11 +65,11 @@ def count_sparse_alone(slots, node, slot, unused, unused_too, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     base = 2 * slot * table.whole[N_CELLS]
-    start, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
+    start, last = nodes.first[node], nodes.last[node]
     fresh = True
     while start < last or fresh:
         stop = min(start + FLUSH_ROWS, last)
-        count_entries(table, rows, team.tiles, 0, buffer, start, stop)
+        count_entries(table, rows, nodes, team, 0, node, start, stop)
         empty_cells(table, team.tiles, 0, team.cells, base, fresh)
         fresh = False
         start = stop
@@ -79,7 +83,7 @@ def count_sparse_shared(slots, node, unused, unused_too, none, rank):
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     n_cells = table.whole[N_CELLS]
     tile, base = rank * n_cells, 2 * rank * n_cells
-    first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
+    first, last = nodes.first[node], nodes.last[node]
     fresh, held = True, int64(0)
     while True:
         start = first + CHUNK * atomic_add(team.words, WORD_COUNTS, 1)
@@ -90,7 +94,27 @@ def count_sparse_shared(slots, node, unused, unused_too, none, rank):
             return 0.0
         stop = min(start + CHUNK, last)
         held += stop - start
-        count_entries(table, rows, team.tiles, tile, buffer, start, stop)
+        count_entries(table, rows, nodes, team, tile, node, start, stop)
+
+
+@kernel
+def count_left(slots, node, unused, unused_too, none, rank):
+    """How many rows of a node go left at its split, from the entries of its feature alone.
+
+    A row knows the node that holds it by the node's label. The larger child of a split
+    keeps the label of its parent, so that only rows that are counted need a new one.
+    """
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
+    feature, label = int64(nodes.feature[node]), nodes.label[node]
+    listed, left = int64(0), int64(0)
+    for entry in range(table.column_start[feature], table.column_start[feature + 1]):
+        here = int64(team.holder[table.column_row[entry]] == label)
+        listed += here
+        left += here * int64(team.goes_left[table.column_code[entry]])
+    if team.goes_left[table.default[feature]]:
+        left += nodes.last[node] - nodes.first[node] - listed
+    return float64(left)
 
 
 @kernel

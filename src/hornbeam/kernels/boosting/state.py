@@ -22,12 +22,12 @@ from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8, make_loader, slot_
 class Table(NamedTuple):
     """The training rows as codes, and the rules (read only)."""
 
-    by_row: U1  # codes[row * STRIDE + column]; exclusive features share a column
+    by_row: U1  # codes[row * STRIDE + column], missing is 255; exclusive features share a column
     column: I8  # of each feature
     is_shared: U1  # whether a feature's column holds other features, too ...
     offset: I8  # ... and which of the column's codes are its own, without its default code:
     width: I8  # offset .. offset + width
-    by_feature: U1  # codes[feature * N_ROWS + row]; a missing value is 255
+    by_column: U1  # the same codes: codes[column * N_ROWS + row]
     n_codes: I8  # per feature, missing not counted
     cell_start: I8  # first cell of each feature; it has n_codes + 1, the last for missing
     is_category: U1
@@ -64,7 +64,7 @@ N_DRAWN = 16  # rows drawn for this tree
 DRAW_BELOW = 17  # rows with a smaller hash are drawn; negative: all rows
 PLAIN = 18  # gains need no bounds and no step limit
 DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
-SPARSE = 20  # there are entries instead of by_row and by_feature
+SPARSE = 20  # there are entries instead of by_row and by_column
 N_BUNDLES = 21  # columns that hold features drawn for this tree
 N_COLUMNS = 22  # of by_row
 # Addresses of the kernels that the growth loop calls (see ADR 009)
@@ -79,7 +79,8 @@ SPREAD_COLUMN = 30
 COUNT_AND_SEARCH = 31
 ADOPT_BEST = 32
 LAY_OUT_ROWS = 33
-N_WHOLE = 34
+COUNT_LEFT = 34
+N_WHOLE = 35
 
 # Table.real
 LAMBDA = 0
@@ -97,11 +98,17 @@ N_REAL = 12
 
 
 class Rows(NamedTuple):
-    """The drawn rows in node order, twice: a split moves its rows to the other buffer."""
+    """The drawn rows in node order, twice: a split moves its rows to the other buffer.
+
+    Memory is lent: the slopes are read once, so the second buffer of words takes their
+    place; and once a tree is grown, the leaves of all rows take that of the first one.
+    """
 
     slope: F4  # gradient and hessian of each row of the table, as numbers
     row: I4  # row[buffer * N_ROWS + place]
-    word: I8  # packed gradient and hessian of that row
+    word: I8  # packed gradient and hessian of that row, in the first buffer ...
+    other_word: I8  # ... and in the second one
+    leaf: I4  # leaf of each row of the table, -1 while it is not known
     flag: U1  # which side a row goes to, between the two steps of a partition
     counts: I8  # rows that go left, per chunk
 
@@ -115,6 +122,7 @@ class Nodes(NamedTuple):
     depth: I4
     child: I4  # first of two children, 0 for a leaf
     slot: I4  # where its histogram is kept, -1: nowhere
+    label: I4  # of its rows in Team.holder
     feature: I4  # of the best split found, -1: none
     cut: I4  # codes up to this one go left (numbers)
     missing_left: U1
@@ -124,7 +132,6 @@ class Nodes(NamedTuple):
     left_gradient: I8  # of the best split
     left_hessian: I8
     least_rows: F8  # rows a child must seem to have, see `search`
-    banned: I4  # two features per node whose best cut leaves too few rows; -1: none
     gain: F8
     value: F8
     lower: F8  # bounds of the value
@@ -156,7 +163,9 @@ class Team(NamedTuple):
     member: U8  # ... and the codes that go left, 4 words
     sort_key: F8  # per thread: 256 categories in order
     sort_code: I4
-    column: U1  # codes of one feature of a sparse table, by row
+    prefix: I8  # per thread: gradients left of each cut of a feature, then hessians
+    column: U1  # codes of one feature of a sparse table, by row ...
+    holder: I4  # ... and the label of the node that holds the row
     draw: U8  # keys of features while some are drawn
 
 
@@ -188,7 +197,6 @@ FINISHED, FLAGGING, SEARCHING = 0, 1, 2
 NODE_GRADIENT = 0
 NODE_HESSIAN = 1
 NODE_ENOUGH = 2
-NODE_BANNED = 3  # two features
 N_NODE_WHOLE = 8
 # Team.node_real
 NODE_ROWS_PER_HESSIAN = 0
@@ -211,7 +219,8 @@ BEST_GRADIENT = 3  # of the left side
 BEST_HESSIAN = 4
 N_BEST_WHOLE = 8
 
-MISSING = 255  # code of a missing value in Table.by_feature
+MISSING = 255  # code of a missing value
+MOST_CUTS = 256  # room for the cuts of a feature
 MEMBER_WORDS = 4  # 256 codes
 AHEAD = 16  # rows whose codes are fetched ahead of their turn
 CHUNK = 4096  # rows that a thread takes at a time
@@ -224,6 +233,8 @@ TABLE_AT = 0
 ROWS_AT = slot_count([Table])
 NODES_AT = slot_count([Table, Rows])
 TEAM_AT = slot_count([Table, Rows, Nodes])
+SLOPE_AT = ROWS_AT + 2 * Rows._fields.index("slope")
+OTHER_WORD_AT = ROWS_AT + 2 * Rows._fields.index("other_word")
 load_table = make_loader(Table)
 load_rows = make_loader(Rows)
 load_nodes = make_loader(Nodes)

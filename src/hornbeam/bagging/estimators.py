@@ -1,0 +1,598 @@
+"""Bagging over any scikit-learn estimator: `BaggingClassifier` and `BaggingRegressor`.
+
+``fit`` draws a sample of the rows and the columns for each member, fits a clone of the
+estimator on it and, if asked to, predicts every row by the members that have not seen it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterator
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+)
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from hornbeam.bagging.members import (
+    fit_member,
+    member_classes,
+    member_decision,
+    member_shares,
+    member_values,
+)
+from hornbeam.bagging.parameters import KINDS
+from hornbeam.bagging.progress import MemberBar
+from hornbeam.bagging.sampling import Sampler, SampleSize
+from hornbeam.bagging.tables import Rows, read_rows
+from hornbeam.boosting.estimators import warn_column_vector
+from hornbeam.data.target import check_length, read_classes, read_values, read_weights
+from hornbeam.dtypes import Array
+from hornbeam.params import check_params, declared
+from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+
+
+class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """What both kinds of bagging share."""
+
+    estimator: Any
+    n_estimators: int
+    kind: str
+    max_samples: int | float | None
+    max_features: int | float | None
+    bootstrap: bool | None
+    bootstrap_features: bool | None
+    oob_score: bool | Callable[..., float]
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: int | None
+    estimators_: list[Any]
+    estimators_features_: list[Array]
+
+    # --- fitting --------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the members, each on a sample of its own.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Anything that the estimator takes and rows and columns can be drawn from: an
+            array, a list, a sparse matrix or a data frame, which members get as a data frame.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Target; classifiers take one output.
+        sample_weight : array-like of shape (n_samples,), optional
+            Rows are drawn with probabilities by their weights, those of weight 0 never.
+
+        Returns
+        -------
+        self
+        """
+        check_params(self)
+        earlier = list(self.estimators_) if self._goes_on() else []
+        if not earlier:
+            self._forget()
+        rows = read_rows(X, self, fitted=bool(earlier))
+        target, learnt = self._read_target(y)
+        check_length(target, rows.n_rows)
+        weight = None if sample_weight is None else read_weights(sample_weight, rows.n_rows)
+        learnt |= {"n_rows_in_": rows.n_rows, "size_": self._size(rows, weight)}
+        if earlier:
+            self._check_same(learnt)
+        else:
+            self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        self._weight, self.estimator_ = weight, clone(self._maker)
+        sampler = self._sampler()
+        members = earlier + self._fit_members(rows, target, sampler, len(earlier))
+        self.estimators_ = members
+        self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
+        if self.oob_score:
+            self._set_oob(rows, target)
+        return self
+
+    @property
+    def _maker(self) -> Any:
+        """The estimator that members are clones of."""
+        return self._default() if self.estimator is None else self.estimator
+
+    def _default(self) -> Any:
+        raise NotImplementedError
+
+    @abstractmethod
+    def _read_target(self, y: Any) -> tuple[Array, dict[str, Any]]:
+        """The target as members get it, and what was learnt about it."""
+
+    def _chosen(self, name: str) -> Any:
+        """A parameter of sampling, or what the named kind of bagging has for it."""
+        given = getattr(self, name)
+        return KINDS[self.kind][name] if given is None else given
+
+    def _size(self, rows: Rows, weight: Array | None) -> SampleSize:
+        """The parameters of sampling as numbers."""
+        bootstrap, twice = bool(self._chosen("bootstrap")), bool(self._chosen("bootstrap_features"))
+        n_rows = _count("max_samples", self._chosen("max_samples"), rows.n_rows, bootstrap)
+        n_features = _count("max_features", self._chosen("max_features"), rows.n_columns, twice)
+        if weight is not None and not bootstrap:
+            n_rows = min(n_rows, int(np.count_nonzero(weight)))
+        if self.oob_score and not bootstrap and n_rows == rows.n_rows:
+            raise ValueError(
+                f"oob_score={self.oob_score!r} needs rows that a member has not seen, but every "
+                f"member sees all {n_rows} rows. Choose kind='bagging', or a smaller max_samples."
+            )
+        if twice and rows.is_frame:
+            raise ValueError(
+                "bootstrap_features=True draws a column more than once, which a data frame "
+                "cannot hold. Pass X as an array, or choose bootstrap_features=False."
+            )
+        return SampleSize(n_rows, n_features, bootstrap, twice)
+
+    def _goes_on(self) -> bool:
+        """Whether there are members to go on with."""
+        if not self.warm_start or "estimators_" not in self.__dict__:
+            return False
+        if self.n_estimators < len(self.estimators_):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {len(self.estimators_)} "
+                "members that the warm-started ensemble has."
+            )
+        return True
+
+    def _check_same(self, learnt: dict[str, Any]) -> None:
+        """A warm start must see the table that the earlier members were drawn from."""
+        for name, value in learnt.items():
+            if not np.array_equal(value, getattr(self, name)):
+                raise ValueError(
+                    f"warm_start=True goes on with an ensemble whose {name} is "
+                    f"{getattr(self, name)}, but now it would be {value}. Fit anew with "
+                    "warm_start=False."
+                )
+
+    def _sampler(self) -> Sampler:
+        return Sampler(self.seed_, (self.n_rows_in_, self.n_features_in_), self.size_, self._weight)
+
+    def _fit_members(self, rows: Rows, target: Array, sampler: Sampler, first: int) -> list[Any]:
+        """Fit the members from number ``first`` up."""
+        numbers = range(first, self.n_estimators)
+        members = []
+        with MemberBar(len(numbers), self.verbose) as bar:
+            jobs = (
+                (fit_member, self.estimator_, rows, target, sampler, number) for number in numbers
+            )
+            for member in self._run(jobs):
+                members.append(member)
+                bar.advance()
+        return members
+
+    def _run(self, jobs: Any) -> Iterator[Any]:
+        """Do jobs, several at a time, and yield their results in order.
+
+        Several at a time means that each has one thread: the threads of a member and those of
+        the libraries it calls would only fight for the cores.
+        """
+        n_jobs = joblib.effective_n_jobs(self.n_jobs)
+        alone = n_jobs == 1
+        if alone:
+            for job, *arguments in jobs:
+                yield job(*arguments, alone)
+            return
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        with threadpool_limits(limits=1):
+            yield from parallel(delayed(job)(*arguments, alone) for job, *arguments in jobs)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    # --- out of bag -------------------------------------------------------------------
+
+    def _unseen_rows(self) -> Iterator[Array]:
+        """For each member the rows that it has not seen."""
+        sampler = self._sampler()
+        for number in range(len(self.estimators_)):
+            seen = np.zeros(self.n_rows_in_, bool)
+            seen[sampler.rows(number, 1)[0]] = True
+            yield np.flatnonzero(~seen)
+
+    def _oob_mean(self, rows: Rows, predict: Callable[..., Array], n_values: int) -> Array:
+        """Mean prediction of each row by members that have not seen it; NaN where all have."""
+        total, count = np.zeros((rows.n_rows, n_values)), np.zeros(rows.n_rows)
+        unseen = list(self._unseen_rows())
+        some = [number for number in range(len(unseen)) if len(unseen[number])]
+        jobs = (
+            (
+                predict,
+                self.estimators_[number],
+                rows.part(unseen[number], self.estimators_features_[number]),
+                *self._predict_with(),
+            )
+            for number in some
+        )
+        for number, values in zip(some, self._run(jobs), strict=True):
+            total[unseen[number]] += values.reshape(len(values), -1)
+            count[unseen[number]] += 1
+        if not count.all():
+            warnings.warn(
+                f"{np.count_nonzero(count == 0)} of {rows.n_rows} rows were seen by every member, "
+                "so they have no out-of-bag prediction (NaN). Choose a larger n_estimators.",
+                UserWarning,
+                stacklevel=4,
+            )
+        with np.errstate(invalid="ignore"):
+            return total / count[:, None]
+
+    def _predict_with(self) -> tuple[Any, ...]:
+        """What a member's prediction needs besides its rows."""
+        return ()
+
+    @abstractmethod
+    def _set_oob(self, rows: Rows, target: Array) -> None:
+        """Predict the training rows by members that have not seen them, and score that."""
+
+    def _score_oob(self, metric: Callable[..., float], target: Array, predicted: Array) -> float:
+        there = ~np.isnan(predicted.reshape(len(predicted), -1)).any(axis=1)
+        if not there.any():
+            return float("nan")
+        chosen = self.oob_score if callable(self.oob_score) else metric
+        return float(chosen(target[there], self._answer(predicted[there])))
+
+    def _answer(self, predicted: Array) -> Array:
+        """What `predict` returns for these means."""
+        return predicted
+
+    # --- prediction -------------------------------------------------------------------
+
+    def _mean(self, X: Any, predict: Callable[..., Array], *arguments: Any) -> Array:
+        """Mean of what the members predict, added up in their order."""
+        check_is_fitted(self, "estimators_")
+        rows = read_rows(X, self, fitted=True)
+        jobs = (
+            (predict, member, rows.part(None, features), *arguments)
+            for member, features in zip(self.estimators_, self.estimators_features_, strict=True)
+        )
+        total: Any = 0.0
+        for values in self._run(jobs):
+            total = total + values
+        return np.asarray(total / len(self.estimators_))
+
+    @property
+    def estimators_samples_(self) -> list[Array]:
+        """Which rows each member was fitted on; drawn again, as in the fit."""
+        check_is_fitted(self, "estimators_")
+        return list(self._sampler().rows(0, len(self.estimators_)).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._maker).input_tags
+        tags.input_tags.sparse = inner.sparse
+        tags.input_tags.allow_nan = inner.allow_nan
+        tags.input_tags.categorical = inner.categorical
+        return tags
+
+
+def _count(name: str, value: int | float, limit: int, replace: bool) -> int:
+    """A number of rows or columns, given as such or as a share."""
+    if not isinstance(value, Integral):
+        return max(1, int(float(value) * limit))
+    if value > limit and not replace:
+        raise ValueError(
+            f"{name}={value} is more than the {limit} there are, and they are drawn without "
+            f"replacement. Choose at most {limit}."
+        )
+    return int(value)
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    """Whether a classifier can average what its members return, for `available_if`."""
+
+    def check(self: Any) -> bool:
+        if self.voting == "hard":  # votes and mean decisions may disagree
+            return False
+        members = self.__dict__.get("estimators_")
+        return hasattr(members[0] if members else self._maker, method)
+
+    return check
+
+
+@declared
+class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
+    """Any classifier, fitted many times on samples of the rows and the columns.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The fitted members.
+    estimators_samples_ : list of arrays
+        Rows that each member was fitted on.
+    estimators_features_ : list of arrays
+        Columns that each member was fitted on.
+    classes_ : array
+    n_classes_ : int
+    oob_score_ : float
+        Accuracy of the out-of-bag predictions, if `oob_score` is set.
+    oob_decision_function_ : array of shape (n_samples, n_classes)
+        Mean prediction by members that have not seen the row; NaN where all have.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X had names.
+
+    Examples
+    --------
+    >>> import hornbeam as hb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = hb.BaggingClassifier(None, 30, kind="patches", oob_score=True, random_state=0)
+    >>> model.fit(X, y).oob_score_ > 0.9
+    True
+    """
+
+    _declared_as = {  # noqa: RUF012
+        "estimator": "bagging_estimator",
+        "n_estimators": "bagging_members",
+        "kind": "bagging_kind",
+        "max_samples": "bagging_samples",
+        "max_features": "bagging_features",
+        "bootstrap": "bagging_bootstrap",
+        "bootstrap_features": "bagging_bootstrap_features",
+        "oob_score": "bagging_oob",
+        "voting": "bagging_voting",
+        "warm_start": "bagging_warm_start",
+        "n_jobs": "bagging_jobs",
+        "random_state": "bagging_random_state",
+        "verbose": "bagging_verbose",
+    }
+    voting: str
+    classes_: Array
+    n_classes_: int
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        kind: str = "bagging",
+        max_samples: int | float | None = None,
+        max_features: int | float | None = None,
+        bootstrap: bool | None = None,
+        bootstrap_features: bool | None = None,
+        voting: str = "soft",
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.kind = kind
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.voting = voting
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default(self) -> Any:
+        return DecisionTreeClassifier()
+
+    def _read_target(self, y: Any) -> tuple[Array, dict[str, Any]]:
+        classes = read_classes(y, type(self).__name__)
+        if len(classes.names) > 1:
+            raise ValueError(
+                f"y has {len(classes.names)} outputs, but {type(self).__name__} takes one. Fit one "
+                "ensemble per output (sklearn.multioutput.MultiOutputClassifier)."
+            )
+        warn_column_vector(y)
+        names = classes.names[0]
+        return names[classes.labels[:, 0]], {"classes_": names, "n_classes_": len(names)}
+
+    def _predict_with(self) -> tuple[Any, ...]:
+        return (self.classes_, self.voting)
+
+    def _set_oob(self, rows: Rows, target: Array) -> None:
+        shares = self._oob_mean(rows, member_shares, self.n_classes_)
+        self.oob_decision_function_ = shares
+        self.oob_score_ = self._score_oob(accuracy_score, target, shares)
+
+    def _answer(self, predicted: Array) -> Array:
+        return self.classes_[predicted.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Predict the probability of each class: the mean over the members.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            With ``voting='hard'``, or members without probabilities: shares of the votes.
+        """
+        check_is_fitted(self, "estimators_")
+        return self._mean(X, member_shares, *self._predict_with())
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> Array:
+        """Predict the class of each row: the one with the largest mean share.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self._answer(self.predict_proba(X))
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """Return the mean of the members' decision functions.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Not there with ``voting='hard'``.
+        """
+        check_is_fitted(self, "estimators_")
+        for member in self.estimators_:
+            seen = member_classes(member, self.classes_)
+            if len(seen) < self.n_classes_:
+                raise ValueError(
+                    f"A member has seen {len(seen)} of {self.n_classes_} classes, so the decision "
+                    "functions cannot be averaged. Use predict_proba, or larger samples."
+                )
+        return self._mean(X, member_decision)
+
+
+@declared
+class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
+    """Any regressor, fitted many times on samples of the rows and the columns.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The fitted members.
+    estimators_samples_ : list of arrays
+        Rows that each member was fitted on.
+    estimators_features_ : list of arrays
+        Columns that each member was fitted on.
+    oob_score_ : float
+        R2 of the out-of-bag predictions, if `oob_score` is set.
+    oob_prediction_ : array of shape (n_samples,) or (n_samples, n_outputs)
+        Mean prediction by members that have not seen the row; NaN where all have.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X had names.
+
+    Examples
+    --------
+    >>> import hornbeam as hb
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 2.0, 4.0, 6.0]
+    >>> model = hb.BaggingRegressor(LinearRegression(), kind="pasting", random_state=0).fit(X, y)
+    >>> model.predict([[5.0]]).round(6).tolist()
+    [10.0]
+    """
+
+    _declared_as = {  # noqa: RUF012
+        name: declared_as
+        for name, declared_as in BaggingClassifier._declared_as.items()
+        if name != "voting"
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        kind: str = "bagging",
+        max_samples: int | float | None = None,
+        max_features: int | float | None = None,
+        bootstrap: bool | None = None,
+        bootstrap_features: bool | None = None,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.kind = kind
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default(self) -> Any:
+        return DecisionTreeRegressor()
+
+    def _read_target(self, y: Any) -> tuple[Array, dict[str, Any]]:
+        values = read_values(y, type(self).__name__)
+        n_outputs = values.shape[1]
+        return (values[:, 0] if n_outputs == 1 else values), {"n_outputs_": n_outputs}
+
+    def _set_oob(self, rows: Rows, target: Array) -> None:
+        mean = self._oob_mean(rows, member_values, self.n_outputs_)
+        self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
+        self.oob_score_ = self._score_oob(r2_score, target, self.oob_prediction_)
+
+    def predict(self, X: Any) -> Array:
+        """Predict the target of each row: the mean over the members.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._mean(X, member_values)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = get_tags(self._maker).target_tags.multi_output
+        return tags

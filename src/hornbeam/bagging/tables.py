@@ -1,0 +1,81 @@
+"""Rows and columns of whatever table the user has, without changing what it is.
+
+A member is given the same kind of table as the ensemble: a data frame stays one, with its
+names, and prediction finds its columns by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from hornbeam.data.frames import FrameTable
+from hornbeam.data.inputs import ArrayTable, open_table
+from hornbeam.dtypes import Array
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that rows and columns can be taken from."""
+
+    table: Any  # an array, a sparse matrix in csr format or a narwhals data frame
+    is_frame: bool
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.table.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.table.shape[1])
+
+    def part(self, rows: Array | None, columns: Array) -> Any:
+        """Some rows (None: all) of some columns, as the kind of table that the user gave."""
+        table = self.table if rows is None else self.table[rows]
+        if not np.array_equal(columns, np.arange(self.n_columns)):
+            table = table[:, columns.tolist()] if self.is_frame else table[:, columns]
+        return table.to_native() if self.is_frame else table
+
+
+def read_rows(X: Any, estimator: Any, fitted: bool) -> Rows:
+    """Look at a table; what is wrong with its columns is said in scikit-learn's words.
+
+    Parameters
+    ----------
+    X : table
+    estimator : object
+        Who asks. Number and names of the columns are noted there, or compared with what is
+        noted there if it is ``fitted``.
+    fitted : bool
+
+    Returns
+    -------
+    Rows
+    """
+    table = open_table(X, type(estimator).__name__)
+    if isinstance(table, FrameTable):
+        frame = table.frame
+        known = getattr(estimator, "feature_names_in_", None) if fitted else None
+        if known is not None and set(known) == set(frame.columns):
+            frame = frame.select(list(known))
+        validate_data(estimator, frame.to_native(), reset=not fitted, skip_check_array=True)
+        return Rows(frame, True)
+    if isinstance(table, ArrayTable):
+        values: Any = table.values if table.mask is None else _unmasked(table.values, table.mask)
+    else:
+        values = table.values.tocsr()
+    validate_data(estimator, values, reset=not fitted, skip_check_array=True)
+    return Rows(values, False)
+
+
+def _unmasked(values: Array, mask: Array) -> Array:
+    """A masked array with its masked entries as missing values."""
+    numbers = values.dtype.kind in "fiub"
+    plain = values.astype(np.float64 if numbers else object)
+    plain[mask] = np.nan if numbers else None
+    return plain

@@ -1,0 +1,1 @@
+"""Why a tree is as it is: the table behind each split."""

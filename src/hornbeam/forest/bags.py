@@ -1,0 +1,111 @@
+"""Which rows each tree of a forest is grown on, and what they weigh.
+
+A bag follows from the seed and the number of the tree, so nobody has to remember it:
+who asks later which rows were in the bag of tree 7 draws it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from hornbeam.dtypes import Array
+from hornbeam.kernels.bag import draw_bag
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+_BAG = 2  # the branches of a root have the numbers 0 and 1
+
+
+def derive_key(key: int, number: int) -> int:
+    """`hornbeam.runtime.random.derive` in Python."""
+    bits = (key + (number + 1) * _GOLDEN) & _MASK
+    bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & _MASK
+    return bits ^ (bits >> 31)
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The bags of a forest's trees.
+
+    Attributes
+    ----------
+    seed : int
+        Of the forest.
+    n_rows : int
+        Rows of the training table.
+    n_draws : int
+        Rows drawn, with replacement, for each tree; 0 means that each tree gets all rows.
+    drawable : int64 array or None
+        The rows that can be drawn, those with a weight above 0; None means all.
+    """
+
+    seed: int
+    n_rows: int
+    n_draws: int
+    drawable: Array | None = None
+
+    @classmethod
+    def of(cls, seed: int, weight: Array, n_draws: int) -> Bags:
+        """Bags of the rows with a weight above 0: the others might as well not be there."""
+        counted = weight > 0
+        drawable = None if counted.all() else np.flatnonzero(counted)
+        return cls(seed, len(weight), n_draws, drawable)
+
+    def key(self, tree: int) -> int:
+        """Key of a tree's random numbers."""
+        return derive_key(self.seed, tree)
+
+    def counts(self, tree: int) -> Array:
+        """How often each row is in the bag of a tree."""
+        if self.n_draws == 0:
+            return np.ones(self.n_rows, np.int32)
+        n_drawable = self.n_rows if self.drawable is None else len(self.drawable)
+        drawn = np.empty(n_drawable, np.int32)
+        draw_bag(np.uint64(derive_key(self.key(tree), _BAG)), self.n_draws, drawn)
+        if self.drawable is None:
+            return drawn
+        counts = np.zeros(self.n_rows, np.int32)
+        counts[self.drawable] = drawn
+        return counts
+
+
+def count_draws(bootstrap: bool, max_samples: Any, n_rows: int) -> int:
+    """How many rows are drawn for a tree; 0 without bootstrap."""
+    if not bootstrap:
+        if max_samples is not None:
+            raise ValueError(
+                f"max_samples={max_samples} is how many rows to draw, but bootstrap=False takes "
+                "all rows for every tree: set bootstrap=True or leave max_samples away."
+            )
+        return 0
+    if max_samples is None:
+        return n_rows
+    if isinstance(max_samples, Integral):
+        if max_samples > n_rows:
+            raise ValueError(
+                f"`max_samples` must be <= n_samples={n_rows} but got value {max_samples}."
+            )
+        return int(max_samples)
+    return max(1, round(n_rows * float(max_samples)))
+
+
+def balance_bag(labels: Array, class_start: Array, counts: Array) -> Array:
+    """Factor of each row that gives all classes in a bag the same weight.
+
+    With several outputs it is the product over them, as scikit-learn has it.
+    """
+    factor = np.ones(len(labels))
+    for output in range(len(class_start) - 1):
+        first, last = class_start[output], class_start[output + 1]
+        number = labels[:, output] - first
+        drawn = np.bincount(number, counts, minlength=last - first)
+        there = drawn > 0
+        share = np.zeros(last - first)
+        share[there] = counts.sum() / (np.count_nonzero(there) * drawn[there])
+        factor *= share[number]
+    return factor

@@ -1,0 +1,392 @@
+"""What all forests share: many CART trees, grown on bags of the rows.
+
+``fit`` is the whole story: read the data as a single tree would, draw a bag for each tree,
+grow the trees, and score them on the rows that were not in their bags.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, MultiOutputMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hornbeam.dtypes import Array
+from hornbeam.forest.bags import Bags, count_draws
+from hornbeam.forest.growing import Plantation
+from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
+from hornbeam.forest.savable import SavableForest
+from hornbeam.forest.store import ForestStore
+from hornbeam.params import check_params
+from hornbeam.progress import ProgressBar
+from hornbeam.tree.estimators import CartTree
+from hornbeam.tree.task import Task
+from hornbeam.tree.traversal import decision_path
+
+# Trees that are grown between two looks at the score when fitting may stop early.
+BATCH = 10
+
+
+class ForestTrees(Sequence[Any]):
+    """The trees of a forest as estimators, each made when it is asked for."""
+
+    def __init__(self, forest: BaseForest) -> None:
+        self._forest = forest
+
+    def __len__(self) -> int:
+        return self._forest.store_.n_trees
+
+    @overload
+    def __getitem__(self, index: int) -> CartTree: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[CartTree]: ...
+
+    def __getitem__(self, index: int | slice) -> CartTree | list[CartTree]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return [self._forest._tree(number) for number in numbers]
+        return self._forest._tree(numbers)
+
+    def __iter__(self) -> Iterator[CartTree]:
+        return (self[number] for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} trees of {self._forest}>"
+
+
+class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """What all forests share."""
+
+    n_estimators: int
+    bootstrap: bool
+    oob_score: Any
+    max_samples: Any
+    ccp_alpha: float
+    constant_features: str
+    early_stopping: bool
+    n_iter_no_change: int
+    tol: float
+    random_state: Any
+    warm_start: bool
+    verbose: int | None
+    n_jobs: int | None
+
+    # --- fitting --------------------------------------------------------------------
+
+    @abstractmethod
+    def _template(self) -> CartTree:
+        """The tree that this is a forest of."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, list, sparse matrix, or a pandas, polars or Arrow table. Strings,
+            bools and categoricals are categories; NaN, None and NA are missing.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Target; must not be missing.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        earlier = self._earlier() if self.warm_start else {}
+        if not earlier:
+            self._forget()
+        check_params(self)
+        self._check_bags_wanted()
+        template = self._reader()
+        schema, matrix, weight, fitted = template._read(X, sample_weight)
+        seed = fitted["seed_"] = earlier["seed_"] if earlier else self._draw_seed()
+        y = self._target(y, matrix.shape[0], seed)
+        task = template._task(schema, matrix, y, weight, fitted)
+        del fitted["max_features_"]  # that of a tree
+        rules = replace(task.rules, count_constant=self.constant_features == "count")
+        task = replace(task, rules=rules)
+        n_drawable = int(np.count_nonzero(task.target.weight))
+        n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
+        bags = Bags.of(seed, task.target.weight, n_draws)
+        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws}
+        self._check_fits(earlier, fitted)
+        self._grow(task, bags, y, earlier, fitted)
+        self._forget()
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def _reader(self) -> CartTree:
+        """A tree that reads the data; its errors name the forest."""
+        template = self._template()
+        template.__class__ = type(type(self).__name__, (type(template),), {})
+        return template
+
+    def _target(self, y: Any, n_rows: int, seed: int) -> Any:
+        """What the trees are grown on: y, unless a forest needs none."""
+        return y
+
+    def _grow(
+        self, task: Task, bags: Bags, y: Any, earlier: dict[str, Any], fitted: dict[str, Any]
+    ) -> None:
+        """Grow the trees that are missing; notes them and their score in ``fitted``."""
+        balanced = getattr(self, "class_weight", None) == "balanced_subsample"
+        plantation = Plantation(task, bags, balanced, self.ccp_alpha, self.n_jobs)
+        stores = [earlier["store_"]] if earlier else []
+        gains = [earlier["tree_gains_"]] if earlier else []
+        n_trees = stores[0].n_trees if stores else 0
+        out_of_bag = OutOfBag(self, task, bags, y, fitted)
+        step = BATCH if self.early_stopping else max(1, self.n_estimators - n_trees)
+        best, failures = -np.inf, 0
+        if self.early_stopping and stores:
+            out_of_bag.add(stores[0], 0)
+            best = out_of_bag.score()
+        with ProgressBar("trees", self.n_estimators, self.verbose) as bar:
+            while n_trees < self.n_estimators and failures < self.n_iter_no_change:
+                last = min(n_trees + step, self.n_estimators)
+                base = n_trees
+                store, gain = plantation.grow(n_trees, last, lambda n: bar.show(base + n))  # noqa: B023
+                stores.append(store)
+                gains.append(gain)
+                n_trees = last
+                if self.early_stopping:
+                    out_of_bag.add(store, base)
+                    score = out_of_bag.score()
+                    improved = score > best + self.tol
+                    best, failures = max(best, score), 0 if improved else failures + 1
+        fitted["store_"] = ForestStore.join(stores, release=True)
+        fitted["tree_gains_"] = np.concatenate(gains)
+        if self.oob_score and not self.early_stopping:
+            out_of_bag.add(fitted["store_"], 0)
+        if self.oob_score or self.early_stopping:
+            fitted |= out_of_bag.attributes()
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _earlier(self) -> dict[str, Any]:
+        """What an earlier fit has learnt, to go on from there."""
+        earlier = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        n_trees = earlier["store_"].n_trees if "store_" in earlier else 0
+        if self.n_estimators < n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to the {n_trees} trees "
+                "there are when warm_start==True; fit anew with warm_start=False."
+            )
+        if n_trees and self.n_estimators == n_trees:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=3,
+            )
+        return earlier
+
+    def _check_fits(self, earlier: dict[str, Any], fitted: dict[str, Any]) -> None:
+        """Trees can only be added to a forest of the same kind of table."""
+        if not earlier:
+            return
+        for name in ("n_features_in_", "n_outputs_", "n_rows_in_", "n_draws_"):
+            if earlier[name] != fitted[name]:
+                raise ValueError(
+                    f"warm_start=True goes on with a forest whose {name} is {earlier[name]}, but "
+                    f"this table gives {fitted[name]}. Fit anew with warm_start=False."
+                )
+        if earlier["schema_"].to_dict() != fitted["schema_"].to_dict():
+            raise ValueError(
+                "warm_start=True goes on with a forest of a table with other columns or other "
+                "categories. Fit anew with warm_start=False."
+            )
+        old, new = earlier.get("classes_"), fitted.get("classes_")
+        if old is not None and not equal_classes(old, new):
+            raise ValueError(
+                f"warm_start=True goes on with a forest of the classes {old}, but y has {new}. "
+                "Fit anew with warm_start=False."
+            )
+
+    def _check_bags_wanted(self) -> None:
+        for name in ("oob_score", "early_stopping"):
+            if getattr(self, name) and not self.bootstrap:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} scores rows that are out of the bag. "
+                    "Out of bag estimation only available if bootstrap=True"
+                )
+
+    # --- using the trees --------------------------------------------------------------
+
+    def _read(self, X: Any) -> Any:
+        """X as a matrix that the trees can walk on, checked."""
+        return self.schema_.read(X, type(self).__name__)
+
+    def _scores(self, X: Any, hard: bool = False) -> Array:
+        """Sum of what all trees predict."""
+        if "store_" not in self.__dict__:
+            check_is_fitted(self)
+        if self.schema_.takes_as_is(X, type(self).__name__):
+            scores = self.store_.scores(X, self.n_jobs, hard=hard)
+            if scores is not None:
+                return scores
+        # something else than a plain array, or one with an infinite value: read says so
+        scores = self.store_.scores(self._read(X), self.n_jobs, hard=hard)
+        assert scores is not None
+        return scores
+
+    @property
+    def estimators_(self) -> ForestTrees:
+        """The trees as estimators, each made when it is asked for."""
+        check_is_fitted(self)
+        return ForestTrees(self)
+
+    def _tree(self, number: int) -> CartTree:
+        """One tree as a fitted estimator."""
+        tree = clone(self._template())
+        for name in ("schema_", "n_features_in_", "feature_names_in_", "n_outputs_", "classes_"):
+            if name in self.__dict__:
+                setattr(tree, name, self.__dict__[name])
+        if "n_classes_" in self.__dict__:
+            tree.n_classes_ = self.n_classes_
+        tree.max_features_ = tree._resolve_max_features(self.n_features_in_)
+        tree.tree_ = self.store_.tree(number)
+        return tree
+
+    def apply(self, X: Any) -> Array:
+        """Return the number of the leaf that each row falls into, for each tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of int64, shape (n_samples, n_trees)
+        """
+        check_is_fitted(self)
+        leaves = self.store_.leaves(self._read(X), self.n_jobs)
+        assert leaves is not None
+        return leaves.astype(np.int64)
+
+    def decision_path(self, X: Any) -> tuple[scipy.sparse.csr_matrix, Array]:
+        """Return which nodes each row passes, in all trees.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node.
+        n_nodes_ptr : array of length n_trees + 1
+            Where the columns of each tree begin.
+        """
+        leaves = self.apply(X)
+        paths = [
+            decision_path(self.store_.tree(number), leaves[:, number])
+            for number in range(self.store_.n_trees)
+        ]
+        return scipy.sparse.hstack(paths).tocsr(), self.store_.root.copy()
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each feature in the relative gain of all splits, mean over the trees."""
+        return self.importances()
+
+    def importances(
+        self,
+        kind: str = "gain",
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        return_error: bool = False,
+    ) -> Any:
+        """Return how important each feature is.
+
+        Parameters
+        ----------
+        kind : {"gain", "permutation"}
+            Share in the relative gain of all splits, mean over the trees; or by how much the
+            score (accuracy or R2) of a tree falls on the rows that were not in its bag when
+            a column is shuffled among them, mean over the trees (Breiman).
+        X, y, sample_weight
+            The training table, for "permutation".
+        return_error : bool
+            Also return the standard error of the mean over the trees.
+
+        Returns
+        -------
+        array of shape (n_features,), or two of them
+        """
+        check_is_fitted(self)
+        if kind not in ("gain", "permutation"):
+            raise ValueError(f"kind must be 'gain' or 'permutation', but is {kind!r}.")
+        if kind == "permutation":
+            per_tree = permutation_importances(self, X, y, sample_weight)
+        else:
+            totals = self.tree_gains_.sum(axis=1, keepdims=True)
+            split = totals[:, 0] > 0
+            per_tree = self.tree_gains_[split] / totals[split]
+        if not len(per_tree):
+            per_tree = np.zeros((1, self.n_features_in_))
+        mean = per_tree.mean(axis=0)
+        if kind == "gain" and mean.sum() > 0:
+            mean = mean / mean.sum()
+        error = per_tree.std(axis=0, ddof=min(1, len(per_tree) - 1)) / np.sqrt(len(per_tree))
+        return (mean, error) if return_error else mean
+
+    def proximities(self, X: Any, other: Any = None) -> Array:
+        """Return the share of trees in which two rows fall into the same leaf.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        other : table of shape (n_other, n_features), optional
+            Rows to compare with; X itself by default.
+
+        Returns
+        -------
+        array of shape (n_samples, n_other)
+        """
+        ours = one_hot_leaves(self.store_, self.apply(X))
+        theirs = ours if other is None else one_hot_leaves(self.store_, self.apply(other))
+        shared: Array = (ours @ theirs.T).toarray()
+        return shared / self.store_.n_trees
+
+    def digest(self) -> str:
+        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        names = None
+        if classes is not None:
+            names = [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
+        return hashlib.sha256(f"{self.store_.digest()}{names}".encode()).hexdigest()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def one_hot_leaves(store: ForestStore, leaves: Array) -> scipy.sparse.csr_matrix:
+    """A column per node of each tree, 1 where a row ended."""
+    n_rows, n_trees = leaves.shape
+    columns = (leaves + store.root[:-1]).ravel()
+    starts = np.arange(n_rows + 1) * n_trees
+    ones = np.ones(len(columns))
+    return scipy.sparse.csr_matrix((ones, columns, starts), shape=(n_rows, store.n_nodes))

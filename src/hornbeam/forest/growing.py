@@ -1,0 +1,117 @@
+"""Grow the trees of a forest, one tree per thread.
+
+A tree depends on the data, the seed and its number only, so a forest is the same for any
+number of threads, and 50 trees and then 50 more are the same as 100 at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from hornbeam.dtypes import Array
+from hornbeam.forest.bags import Bags, balance_bag
+from hornbeam.forest.store import ForestStore
+from hornbeam.kernels import state as s
+from hornbeam.runtime.team import run_team, thread_count
+from hornbeam.tree.grower import Stage, growth_seconds, lay_out_rows
+from hornbeam.tree.importance import feature_gains
+from hornbeam.tree.pruning import prune_by_cost
+from hornbeam.tree.task import Task
+
+
+class Plantation:
+    """A task and the bags of its trees; `grow` grows some of them."""
+
+    def __init__(
+        self, task: Task, bags: Bags, balanced: bool, ccp_alpha: float, n_jobs: int | None
+    ) -> None:
+        self.task = task
+        self.bags = bags
+        self.balanced = balanced
+        self.ccp_alpha = ccp_alpha
+        self.n_jobs = n_jobs
+        self._stop = _StopSwitch()
+        self._idle: list[Stage] = []
+        weight = float(task.target.weight.sum())
+        self._weight_share = task.rules.min_weight_leaf / weight  # that a leaf must have
+
+    def grow(
+        self, first: int, last: int, tell: Callable[[int], object]
+    ) -> tuple[ForestStore, Array]:
+        """Grow the trees ``first`` to ``last - 1``; returns them and each one's feature gains.
+
+        ``tell(n)`` is called with the number of trees grown so far.
+        """
+        stores: list[ForestStore | None] = [None] * (last - first)
+        gains = np.zeros((last - first, len(self.task.codes.n_codes)))
+        numbers, done, lock = itertools.count(), itertools.count(1), threading.Lock()
+
+        def work(rank: int) -> None:
+            while (number := next(numbers)) < last - first and not self._stop.pressed:
+                grown = self._grow_one(first + number)
+                if grown is None:
+                    return
+                stores[number], gains[number] = grown
+                with lock:
+                    tell(next(done))
+
+        n_features = len(self.task.codes.n_codes)
+        seconds = growth_seconds(self.bags.n_rows, n_features, self.task.rules) * (last - first)
+        size = min(last - first, thread_count(self.n_jobs, seconds))
+        run_team(work, size, self._stop, seconds)  # type: ignore[arg-type]
+        return ForestStore.join(stores, release=True), gains  # type: ignore[arg-type]
+
+    def _grow_one(self, number: int) -> tuple[ForestStore, Array] | None:
+        """One tree and its feature gains; None if Ctrl-C came first."""
+        task = self.task
+        counts = self.bags.counts(number)
+        weight = task.target.weight * counts
+        if self.balanced:
+            assert task.target.labels is not None
+            weight *= balance_bag(task.target.labels, task.target.class_start, counts)
+        rows = lay_out_rows(replace(task.target, weight=weight), task.criterion)
+        stage = self._take_stage()
+        stage.problem.real[s.MIN_WEIGHT_LEAF] = self._weight_share * weight.sum()
+        nodes = stage.grow(rows, self.bags.key(number), inline=True)
+        if self._stop.pressed:  # the tree may be half grown
+            return None
+        tree = task.tree(nodes)
+        self._idle.append(stage)
+        if self.ccp_alpha > 0.0:
+            tree = prune_by_cost(tree, self.ccp_alpha)
+        gains = feature_gains(tree, len(task.codes.n_codes))
+        classes = task.criterion.summed == "classes"
+        return ForestStore.pack(
+            [tree],
+            by_table=classes or task.target.n_outputs > 1,
+            class_start=task.target.class_start if classes else None,
+            keep_inner=task.criterion.summed == "order",
+        ), gains
+
+    def _take_stage(self) -> Stage:
+        """A stage that no other thread is using."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            task = self.task
+            stage = Stage(task.codes, task.target, task.criterion, task.rules, self.bags.n_rows, 1)
+        self._stop.stages.append(stage)
+        return stage
+
+
+class _StopSwitch:
+    """Stands for the shared array of a team: its stop is the stop of all stages."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self.stages: list[Stage] = []
+
+    def __setitem__(self, word: int, value: int) -> None:
+        self.pressed = True
+        for stage in self.stages:
+            stage.shared[word] = value

@@ -1,0 +1,528 @@
+"""Isolation forest: rows that few random questions set apart are anomalies.
+
+``fit`` grows trees on small samples with random cuts; a row's score tells how short its way
+to a leaf is, on average over the trees (Liu, Ting and Zhou 2008, "Isolation Forest").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hornbeam.bagging.sampling import Sampler, SampleSize
+from hornbeam.data.schema import Schema
+from hornbeam.data.target import read_weights
+from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.forest.isolation_growth import (
+    IsolationRules,
+    Planes,
+    average_path,
+    grow_isolation_trees,
+)
+from hornbeam.forest.isolation_planes import PlaneEnsemble, without_planes
+from hornbeam.forest.isolation_savable import SavableIsolation, make_ensemble
+from hornbeam.output.modelfile import register_estimator
+from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, declared
+from hornbeam.tree.single import SingleTree
+from hornbeam.tree.storage import Tree
+
+_AUTO_ROWS = 256  # what the paper found to be enough
+_AUTO_OFFSET = -0.5  # a row that is as hard to isolate as the average one
+_SHARE = Interval(RealNotInt, 0.0, 1.0, closed="right")
+
+PARAMETERS.update(
+    {
+        "isolation_trees": Parameter("int", "Number of trees.", [COUNT]),
+        "isolation_samples": Parameter(
+            "'auto', int or float",
+            "Rows that each tree sees; a float is a share of all rows, 'auto' means 256, or all "
+            "if there are fewer. More rows hide anomalies behind each other.",
+            [StrOptions({"auto"}), COUNT, _SHARE],
+        ),
+        "contamination": Parameter(
+            "'auto' or float",
+            "Share of the training rows that `predict` calls anomalies; 'auto': those with an "
+            "anomaly score above 0.5. `set_contamination` changes it after the fit.",
+            [StrOptions({"auto"}), Interval(Real, 0.0, 0.5, closed="right")],
+        ),
+        "isolation_features": Parameter(
+            "int or float", "Columns that each tree may ask; a float is a share.", [COUNT, _SHARE]
+        ),
+        "isolation_bootstrap": Parameter(
+            "bool", "Draw the rows of a tree with replacement.", ["boolean"]
+        ),
+        "extension_level": Parameter(
+            "int",
+            "0: a node cuts one column. Above: a node parts its rows by a random plane through "
+            "so many further number columns (the extended isolation forest).",
+            [Interval(Integral, 0, None, closed="left")],
+        ),
+        "isolation_warm_start": Parameter(
+            "bool",
+            "Keep the trees of the last `fit` and add some up to `n_estimators`; the same as "
+            "growing them all at once.",
+            ["boolean"],
+        ),
+        "isolation_unseen": Parameter(
+            "{'other', 'missing', 'error'}",
+            "What a category means that was not there in fit: a rare category (which makes a "
+            "row stand out), a missing value (which does not), or an error.",
+            PARAMETERS["unseen"].constraints,
+        ),
+    }
+)
+
+
+@register_estimator
+@declared
+class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Find anomalies: rows that few random questions set apart from the others.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    trees_ : tuple of Tree
+        The trees as flat arrays; the value of a leaf is the path length of its rows. Not
+        there for hyperplanes.
+    estimators_ : list of SingleTree
+        The same trees, to be drawn.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this.
+    max_samples_ : int
+        Rows that each tree saw.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X had names.
+
+    Notes
+    -----
+    A missing value goes where a random row of the node goes that has a value, so it makes a
+    row neither easier nor harder to isolate. Categories are parted into two random sets;
+    categories that a node has not seen go to the side with fewer rows.
+
+    Examples
+    --------
+    >>> import hornbeam as hb
+    >>> X = [[0.1], [0.2], [0.15], [0.12], [0.18], [0.11], [9.0]]
+    >>> forest = hb.IsolationForest(random_state=0).fit(X)
+    >>> forest.predict(X).tolist()
+    [1, 1, 1, 1, 1, 1, -1]
+    >>> forest.top(X, 10).tolist()
+    [6]
+    """
+
+    _declared_as = {  # noqa: RUF012
+        "n_estimators": "isolation_trees",
+        "max_samples": "isolation_samples",
+        "max_features": "isolation_features",
+        "bootstrap": "isolation_bootstrap",
+        "warm_start": "isolation_warm_start",
+        "unseen": "isolation_unseen",
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        max_samples: int | float | str = "auto",
+        contamination: float | str = "auto",
+        max_features: int | float = 1.0,
+        bootstrap: bool = False,
+        extension_level: int = 0,
+        categorical_features: Any = "from_dtype",
+        unseen: str = "other",
+        random_state: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.contamination = contamination
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.extension_level = extension_level
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    # --- fitting --------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, list, sparse matrix, or a pandas, polars or Arrow table. Strings,
+            bools and categoricals are categories; NaN, None and NA are missing.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Rows are drawn with probabilities by their weights, those of weight 0 never.
+
+        Returns
+        -------
+        self
+        """
+        check_params(self)
+        earlier = self._earlier()
+        if earlier is None:
+            self._forget()
+            schema, matrix = Schema.learn(
+                X, type(self).__name__, self.categorical_features, self.unseen
+            )
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        else:
+            schema, matrix = self.schema_, self.schema_.read(X, type(self).__name__)
+            seed = self.seed_
+        weight = None if sample_weight is None else read_weights(sample_weight, matrix.shape[0])
+        rules = self._rules(schema, matrix.shape[0], weight, seed)
+        trees, planes = self._grow(schema, matrix, weight, rules, earlier)
+        self._set_fitted(schema, matrix.shape[0], weight, rules)
+        self.ensemble_ = make_ensemble(trees, planes if rules.plane_size > 1 else None)
+        self._set_offset(matrix)
+        return self
+
+    def _earlier(self) -> Any:
+        """The trees to go on with, if there are any."""
+        if not self.warm_start or "ensemble_" not in self.__dict__:
+            return None
+        if self.n_estimators < self.ensemble_.n_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {self.ensemble_.n_trees} "
+                "trees that the warm-started forest has."
+            )
+        return self.ensemble_
+
+    def _rules(
+        self, schema: Schema, n_rows: int, weight: Array | None, seed: int
+    ) -> IsolationRules:
+        """The parameters of sampling and growing as numbers."""
+        if n_rows > MAX_ROWS:
+            raise ValueError(f"X has {n_rows} rows; {type(self).__name__} takes up to {MAX_ROWS}.")
+        n_numbers = schema.n_features - int(schema.is_category.sum())
+        if self.extension_level > max(0, n_numbers - 1):
+            raise ValueError(
+                f"extension_level={self.extension_level} needs planes through "
+                f"{self.extension_level + 1} number columns, but X has {n_numbers}. Choose at "
+                f"most {max(0, n_numbers - 1)}."
+            )
+        n_drawable = n_rows if weight is None else int(np.count_nonzero(weight))
+        size = SampleSize(
+            n_rows=self._sample_size(n_rows, n_drawable),
+            n_features=_share_of(self.max_features, schema.n_features),
+            bootstrap=bool(self.bootstrap),
+        )
+        return IsolationRules(size, int(self.extension_level) + 1, seed)
+
+    def _sample_size(self, n_rows: int, n_drawable: int) -> int:
+        if self.max_samples == "auto":
+            wanted = _AUTO_ROWS
+        elif isinstance(self.max_samples, Integral):
+            wanted = int(self.max_samples)
+            if wanted > n_rows:
+                warnings.warn(
+                    f"max_samples ({wanted}) is greater than the total number of samples "
+                    f"({n_rows}). max_samples will be set to n_samples for estimation.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        else:
+            wanted = max(1, int(float(self.max_samples) * n_rows))
+        return min(wanted, n_drawable)
+
+    def _grow(
+        self,
+        schema: Schema,
+        matrix: Any,
+        weight: Array | None,
+        rules: IsolationRules,
+        earlier: Any,
+    ) -> tuple[list[Tree], Planes]:
+        """The trees up to ``n_estimators``, behind those that are there already."""
+        trees: list[Tree] = []
+        planes = without_planes(())
+        if earlier is not None:
+            self._check_same_rules(rules)
+            trees = list(earlier.trees)
+            planes = earlier.planes if isinstance(earlier, PlaneEnsemble) else without_planes(trees)
+        missing = self.n_estimators - len(trees)
+        if missing > 0:
+            grown, more = grow_isolation_trees(
+                matrix, schema.n_categories, rules, weight, len(trees), missing, self.n_jobs
+            )
+            trees, planes = trees + grown, Planes.joined([planes, more])
+        return trees, planes
+
+    def _check_same_rules(self, rules: IsolationRules) -> None:
+        if rules != self.rules_:
+            raise ValueError(
+                f"warm_start=True goes on with a forest of {self.rules_}, but the parameters and "
+                f"this table make {rules}. Fit anew with warm_start=False."
+            )
+
+    def _set_fitted(
+        self, schema: Schema, n_rows: int, weight: Array | None, rules: IsolationRules
+    ) -> None:
+        self.schema_, self.n_features_in_, self.n_outputs_ = schema, schema.n_features, 1
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+        self.rules_, self.seed_, self.max_samples_ = rules, rules.seed, rules.n_rows
+        self.n_rows_in_, self.weighted_, self._weight = n_rows, weight is not None, weight
+
+    def _set_offset(self, matrix: Any) -> None:
+        self.offset_, self.training_scores_ = _AUTO_OFFSET, np.empty(0)
+        if self.contamination != "auto":
+            self._keep_scores(self._normality(self.ensemble_.scores(matrix, self.n_jobs)))
+            self.offset_ = self._quantile(float(self.contamination))
+
+    def _keep_scores(self, scores: Array) -> None:
+        self.training_scores_ = np.sort(scores)
+
+    def _quantile(self, share: float) -> float:
+        return float(np.percentile(self.training_scores_, 100.0 * share))
+
+    def set_contamination(self, contamination: float | str, X: Any = None) -> IsolationForest:
+        """Choose anew which share of the rows `predict` calls anomalies, without a new fit.
+
+        Parameters
+        ----------
+        contamination : float or 'auto'
+            As in the constructor.
+        X : table of shape (n_samples, n_features), optional
+            The rows that the share is of. Not needed after a fit with a number as
+            `contamination`, which has kept the scores of the training rows.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        before, self.contamination = self.contamination, contamination
+        try:
+            check_params(self)
+            if X is not None:
+                self._keep_scores(self.score_samples(X))
+            if contamination != "auto" and not len(self.training_scores_):
+                raise ValueError(
+                    f"set_contamination({contamination!r}) needs the scores of the training rows, "
+                    "which a fit with contamination='auto' does not compute. Pass these rows as X."
+                )
+        except Exception:
+            self.contamination = before
+            raise
+        self.offset_ = (
+            _AUTO_OFFSET if contamination == "auto" else self._quantile(float(contamination))
+        )
+        return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    # --- using the forest ---------------------------------------------------------------
+
+    def path_length(self, X: Any) -> Array:
+        """Return the mean path length of each row over the trees: E(h(x)) of the paper.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Questions up to a leaf, and what is expected beyond it.
+        """
+        return self._total_path(X)[:, 0] / self.ensemble_.n_trees
+
+    def _total_path(self, X: Any) -> Array:
+        if "ensemble_" not in self.__dict__:
+            check_is_fitted(self)
+        name = type(self).__name__
+        if self.schema_.takes_as_is(X, name):
+            total = self.ensemble_.scores(X, self.n_jobs)
+            if total is not None:
+                return total
+        # something else than a plain array, or one with an infinite value: read says so
+        return self.ensemble_.scores(self.schema_.read(X, name), self.n_jobs)  # type: ignore[return-value]
+
+    def _normality(self, total_path: Any) -> Array:
+        """Minus the anomaly score, from the summed path lengths."""
+        usual = float(average_path(self.max_samples_))
+        if usual == 0.0:  # trees of a single row tell nothing
+            return np.full(len(total_path), _AUTO_OFFSET)
+        return -np.exp2(-total_path[:, 0] / (self.ensemble_.n_trees * usual))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return minus the anomaly score of each row: the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            In [-1, 0], as scikit-learn has it.
+        """
+        return self._normality(self._total_path(X))
+
+    def anomaly_score(self, X: Any) -> Array:
+        """Return the anomaly score of the paper, 2 ** (-E(h(x)) / c(max_samples_)).
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Near 1: an anomaly; well below 0.5: an ordinary row; all near 0.5: there are no
+            anomalies to speak of.
+        """
+        return -self.score_samples(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return ``score_samples(X) - offset_``: negative for anomalies.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> Array:
+        """Tell anomalies from other rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            -1 for an anomaly, 1 for any other row.
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def top(self, X: Any, q: float) -> Array:
+        """Return the q% most anomalous rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        q : float
+            Percentage, above 0 and up to 100.
+
+        Returns
+        -------
+        array of int64
+            Numbers of ``ceil(q / 100 * n_samples)`` rows, the most anomalous first; of rows
+            with equal scores the earlier ones first.
+        """
+        if not isinstance(q, Real) or not 0.0 < q <= 100.0:
+            raise ValueError(f"q={q!r} must be a percentage above 0 and up to 100.")
+        scores = self.score_samples(X)
+        # 0.07 * 100 is a little above 7, which is not meant to be 8 rows
+        count = min(len(scores), math.ceil(round(float(q) * len(scores) / 100.0, 9)))
+        return np.argsort(scores, kind="stable")[: max(1, count)]
+
+    # --- looking at the forest ------------------------------------------------------------
+
+    @property
+    def trees_(self) -> tuple[Tree, ...]:
+        """The trees."""
+        check_is_fitted(self)
+        if isinstance(self.ensemble_, PlaneEnsemble):
+            raise AttributeError(
+                "The trees of a forest with hyperplanes (extension_level="
+                f"{self.rules_.plane_size - 1}) have no questions on single columns to show."
+            )
+        return self.ensemble_.trees
+
+    def tree(self, number: int) -> SingleTree:
+        """Return one tree to look at, with `hb.export_text`, `hb.plot_tree` or `hb.tree_svg`.
+
+        Parameters
+        ----------
+        number : int
+            Which of ``trees_``.
+
+        Returns
+        -------
+        SingleTree
+            Its values are path lengths, its impurities what is expected beyond a node.
+        """
+        return SingleTree(self.trees_[number], self.schema_, "questions left")
+
+    @property
+    def estimators_(self) -> list[SingleTree]:
+        """The trees, each as `tree` returns it."""
+        return [self.tree(number) for number in range(len(self.trees_))]
+
+    @property
+    def estimators_samples_(self) -> list[Array]:
+        """Which training rows each tree saw; drawn again, as in the fit."""
+        sampler = self._sampler_again()
+        if self.weighted_ and self._weight is None:
+            raise AttributeError(
+                "This forest was fitted with sample_weight, which a model file does not hold, so "
+                "the samples of its trees cannot be drawn again."
+            )
+        return list(sampler.rows(0, self.ensemble_.n_trees).astype(np.int64))
+
+    @property
+    def estimators_features_(self) -> list[Array]:
+        """Which columns each tree may ask."""
+        return list(self._sampler_again().features(0, self.ensemble_.n_trees).astype(np.int64))
+
+    def _sampler_again(self) -> Sampler:
+        check_is_fitted(self)
+        shape = (self.n_rows_in_, self.n_features_in_)
+        return Sampler(self.seed_, shape, self.rules_.size, self._weight)
+
+    def digest(self) -> str:
+        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
+        check_is_fitted(self)
+        state = hashlib.sha256(repr((self.rules_, self.offset_)).encode())
+        for tree in self.ensemble_.trees:
+            state.update(tree.digest().encode())
+        if isinstance(self.ensemble_, PlaneEnsemble):
+            for array in self.ensemble_.planes:
+                state.update(np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _share_of(value: int | float, n_features: int) -> int:
+    """A number of columns, given as such or as a share."""
+    if isinstance(value, Integral):
+        return min(int(value), n_features)
+    return max(1, int(float(value) * n_features))

@@ -1,0 +1,100 @@
+"""The parameters that only forests have, declared as in `hornbeam.params`."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from hornbeam.params import COUNT, PARAMETERS, Parameter
+
+PARAMETERS.update(
+    {
+        "forest_trees": Parameter("int", "Number of trees.", [COUNT]),
+        "forest_bootstrap": Parameter(
+            "bool",
+            "Draw the rows of each tree with replacement; False: each tree gets all rows.",
+            ["boolean"],
+        ),
+        "forest_oob_score": Parameter(
+            "bool or function",
+            "Score the forest on the rows that each tree has not seen; a function "
+            "score(y, prediction) instead of the accuracy or R2.",
+            ["boolean", callable],
+        ),
+        "forest_samples": Parameter(
+            "int, float or None",
+            "Rows drawn for each tree with ``bootstrap=True``; a float is a share, None means "
+            "as many as there are.",
+            [COUNT, Interval(RealNotInt, 0.0, 1.0, closed="right"), None],
+        ),
+        "forest_class_weight": Parameter(
+            "dict, list of dict, 'balanced', 'balanced_subsample' or None",
+            "Weight of each class, multiplied with the sample weights; 'balanced_subsample' "
+            "balances the rows drawn for each tree.",
+            [dict, list, StrOptions({"balanced", "balanced_subsample"}), None],
+        ),
+        "forest_voting": Parameter(
+            "{'soft', 'hard'}",
+            "Average the class shares of the leaves, or count each tree's most probable class "
+            "(Breiman).",
+            [StrOptions({"soft", "hard"})],
+        ),
+        "constant_features": Parameter(
+            "{'skip', 'count'}",
+            "Whether a drawn feature that is constant in the node is replaced by another one, or "
+            "counts towards `max_features` as in scikit-learn.",
+            [StrOptions({"skip", "count"})],
+        ),
+        "forest_stopping": Parameter(
+            "bool",
+            "Stop adding trees when the score on the rows out of the bag no longer gets better; "
+            "`n_estimators` is the most there can be.",
+            ["boolean"],
+        ),
+        "forest_patience": Parameter(
+            "int",
+            "With ``early_stopping=True``: how many times in a row ten more trees may fail to "
+            "raise the score by `tol`.",
+            [COUNT],
+        ),
+        "forest_tol": Parameter(
+            "float",
+            "With ``early_stopping=True``: the smallest improvement of the score that counts.",
+            [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "leaf_samples": Parameter(
+            "bool",
+            "Keep which training rows are in which leaf, for `predict_quantiles` and "
+            "`predict_interval`.",
+            ["boolean"],
+        ),
+        "forest_verbose": Parameter(
+            "int or None",
+            "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
+            [Interval(Integral, 0, None, closed="left"), None],
+        ),
+        "forest_warm_start": Parameter(
+            "bool",
+            "Whether another fit keeps the trees and adds those that `n_estimators` asks for.",
+            ["boolean"],
+        ),
+        "sparse_output": Parameter(
+            "bool", "Return a sparse matrix instead of an array.", ["boolean"]
+        ),
+    }
+)
+
+# Which of these declarations a parameter of a forest has.
+FOREST_NAMES = {
+    "n_estimators": "forest_trees",
+    "bootstrap": "forest_bootstrap",
+    "oob_score": "forest_oob_score",
+    "max_samples": "forest_samples",
+    "voting": "forest_voting",
+    "early_stopping": "forest_stopping",
+    "n_iter_no_change": "forest_patience",
+    "tol": "forest_tol",
+    "verbose": "forest_verbose",
+    "warm_start": "forest_warm_start",
+}

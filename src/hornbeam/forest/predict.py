@@ -1,0 +1,181 @@
+"""Send the rows of a table down the trees of a forest, from as many threads as pay."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from hornbeam.dtypes import NODE, Array
+from hornbeam.kernels.forest import (
+    BY_TABLE,
+    CHECKED,
+    COLUMN_STEP,
+    FEW_ROWS,
+    FIRST_ROW,
+    FIRST_TREE,
+    HAS_SETS,
+    LAST_ROW,
+    LAST_TREE,
+    MASKED,
+    N_COLUMNS,
+    N_ROWS,
+    N_VALUES,
+    ROW_STEP,
+    TASK_WORDS,
+    WALKERS,
+    WIDTH,
+    Forest,
+    Room,
+    predict_forest,
+)
+from hornbeam.runtime.pointers import make_slots
+from hornbeam.runtime.team import run_parallel, thread_count
+
+# Rows of a block: the more, the more often a node is used again while it is in the cache,
+# as long as the values of the block stay in the second-level cache with it.
+_MOST_WIDTH = 4096
+_BLOCK_BYTES = 1 << 20
+# What one call of the kernel is given: few enough rows that all threads have work.
+_LEAST_CHUNK, _MOST_CHUNK, _CHUNKS_PER_THREAD = 256, 4096, 4
+_DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
+_SECONDS_PER_STEP = 3e-9
+_SECONDS_PER_VALUE = 5e-10
+
+
+class Walks:
+    """A forest made ready for prediction; safe to share by threads."""
+
+    def __init__(self, forest: Forest, n_values: int, n_columns: int, by_table: bool) -> None:
+        self.forest = forest
+        self.n_columns = n_columns  # that a table must have
+        self.slots = make_slots(forest)
+        self.n_trees = len(forest.root) - 1
+        self._task = np.zeros(TASK_WORDS, np.int64)
+        self._task[N_VALUES], self._task[BY_TABLE] = n_values, by_table
+        self._task[HAS_SETS] = len(forest.set_start) > 1
+        steps = 1.5 * np.log2(np.diff(forest.root) + 1)
+        self._seconds = steps * _SECONDS_PER_STEP + n_values * _SECONDS_PER_VALUE
+        self._own = threading.local()
+
+    def run(
+        self,
+        matrix: Any,
+        n_jobs: int | None,
+        first: int,
+        last: int,
+        scores: Array | None = None,
+        nodes: Array | None = None,
+        checked: bool = True,
+        bags: Array | None = None,
+        votes: Array | None = None,
+    ) -> bool:
+        """Add to scores, or fill in nodes; False if an infinite value was met.
+
+        Where ``bags`` (trees first:last, rows) is not 0 a row is left out; ``votes`` counts
+        the trees that it was not left out of.
+        """
+        n_rows, n_columns = matrix.shape
+        if scipy.sparse.issparse(matrix):
+            return self._run_sparse(
+                matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
+            )
+        if n_columns < self.n_columns:
+            raise ValueError(
+                f"the table has {n_columns} columns, but the trees ask for column "
+                f"{self.n_columns - 1}: give all the columns of the training table"
+            )
+        matrix = _plain(matrix)
+        task = self._task.copy()
+        size = matrix.itemsize
+        task[ROW_STEP], task[COLUMN_STEP] = matrix.strides[0] // size, matrix.strides[1] // size
+        task[N_COLUMNS], task[CHECKED] = n_columns, checked
+        task[FIRST_TREE], task[LAST_TREE] = first, last
+        if scores is None:
+            task[N_VALUES] = 0
+        if bags is not None:
+            task[MASKED], task[N_ROWS] = 1, n_rows
+        flat = matrix.ravel(order="K")
+        flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
+        flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
+        flat_bags = _NO_BAGS if bags is None else bags.reshape(-1)
+        votes = _NO_NODES if votes is None else votes
+        if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
+            task[WIDTH], task[LAST_ROW] = FEW_ROWS, n_rows
+            no_block = _NO_BLOCK[flat.dtype.char]
+            room = self._room()
+            finite: bool = predict_forest(
+                flat, self.slots, task, no_block, room, flat_scores, flat_nodes, flat_bags, votes
+            )
+            return finite
+        seconds = n_rows * float(self._seconds[first:last].sum())
+        n_threads = thread_count(n_jobs, seconds)
+        share = n_rows // (_CHUNKS_PER_THREAD * n_threads) if n_threads > 1 else n_rows
+        chunk_rows = min(max(share, _LEAST_CHUNK), _MOST_CHUNK)
+        n_chunks = -(-n_rows // chunk_rows)
+        fits = _BLOCK_BYTES // (size * max(1, n_columns)) // WALKERS * WALKERS
+        width = task[WIDTH] = min(max(fits, WALKERS), _MOST_WIDTH, chunk_rows)
+        all_finite = np.ones(n_chunks, bool)
+
+        def predict(chunk: int) -> None:
+            own = task.copy()
+            own[FIRST_ROW] = chunk * chunk_rows
+            own[LAST_ROW] = min(n_rows, (chunk + 1) * chunk_rows)
+            block = np.empty(max(1, n_columns) * width, flat.dtype)
+            room = self._room()
+            all_finite[chunk] = predict_forest(
+                flat, self.slots, own, block, room, flat_scores, flat_nodes, flat_bags, votes
+            )
+
+        run_parallel(predict, n_chunks, n_jobs, seconds)
+        return bool(all_finite.all())
+
+    def _run_sparse(
+        self,
+        matrix: Any,
+        n_jobs: int | None,
+        first: int,
+        last: int,
+        scores: Array | None,
+        nodes: Array | None,
+        checked: bool,
+        bags: Array | None,
+        votes: Array | None,
+    ) -> bool:
+        """As `run`, piece by piece."""
+        n_rows, n_columns = matrix.shape
+        step = max(1, _DENSE_BYTES // (8 * max(1, n_columns)))
+        matrix = matrix.tocsr()
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
+            some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
+            dense = matrix[rows].toarray()
+            if not self.run(
+                dense, n_jobs, first, last, some[0], some[1], checked, some_bags, some[2]
+            ):
+                return False
+        return True
+
+    def _room(self) -> Array:
+        """Slots of the working memory of this thread."""
+        slots: Array | None = getattr(self._own, "slots", None)
+        if slots is None:
+            most = max(_MOST_WIDTH, self.n_trees)
+            lengths = 2 * WALKERS, most, most
+            self._own.room = Room(*(np.zeros(length, np.int64) for length in lengths))
+            slots = self._own.slots = make_slots(self._own.room)
+        return slots
+
+
+_NO_SCORES, _NO_NODES, _NO_BAGS = np.empty(0), np.empty(0, NODE), np.empty(0, np.uint8)
+_NO_BLOCK = {char: np.empty(0, char) for char in "fd"}
+
+
+def _plain(matrix: Array) -> Array:
+    """The matrix as the kernels are compiled for, which spares compiling them for others."""
+    flags = matrix.flags
+    contiguous = flags.c_contiguous or flags.f_contiguous
+    return matrix if contiguous and flags.aligned and flags.writeable else matrix.copy()

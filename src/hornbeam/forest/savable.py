@@ -1,0 +1,133 @@
+"""What a forest inherits to be saved, loaded and unpickled safely."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from hornbeam.dtypes import MAX_ROWS, STAT, Array
+from hornbeam.errors import ModelFileError
+from hornbeam.forest.quantiles import LeafSamples
+from hornbeam.forest.store import STORE_FIELDS, ForestStore, check_store
+from hornbeam.output.modelfile import take, take_array
+from hornbeam.output.savable import SavableModel
+from hornbeam.output.validate import checked_array
+
+
+class SavableForest(SavableModel):
+    """Mixin for forests with a ``store_`` of trees."""
+
+    store_: ForestStore
+    tree_gains_: Array
+    seed_: int
+    n_rows_in_: int
+    n_draws_: int
+    n_features_in_: int
+    classes_: Any
+    n_classes_: Any
+
+    def _model_header(self) -> dict[str, Any]:
+        return {
+            **super()._model_header(),
+            "seed": int(self.seed_),
+            "n_rows": int(self.n_rows_in_),
+            "n_draws": int(self.n_draws_),
+            "has_samples": "leaf_samples_" in self.__dict__,
+        }
+
+    def _model_arrays(self) -> dict[str, Array]:
+        arrays = {f"forest.{name}": array for name, array in self.store_.arrays().items()}
+        arrays["gains"] = self.tree_gains_
+        if "leaf_samples_" in self.__dict__:
+            samples = asdict(self.leaf_samples_)
+            arrays |= {f"samples.{name}": array for name, array in samples.items()}
+        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+    @classmethod
+    def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+        forest, n_values = cls._from_header(header)
+        forest.seed_ = take(header, "seed", int)
+        forest.n_rows_in_ = take(header, "n_rows", int)
+        forest.n_draws_ = take(header, "n_draws", int)
+        found = {name: take_array(arrays, f"forest.{name}") for name in STORE_FIELDS}
+        forest.store_ = _checked_store(forest, found, n_values)
+        forest.tree_gains_ = take_array(arrays, "gains")
+        if take(header, "has_samples", bool):
+            names = [field.name for field in fields(LeafSamples)]
+            samples = {name: take_array(arrays, f"samples.{name}") for name in names}
+            forest.leaf_samples_ = LeafSamples(**samples)
+        _check_numbers(vars(forest))
+        return forest
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        checked = dict(state)
+        if "store_" in checked:
+            store, schema = checked["store_"], checked.get("schema_")
+            if not isinstance(store, ForestStore) or schema is None:
+                raise ModelFileError("The pickled forest has a store_ that is none, or no schema_.")
+            checked["store_"] = check_store(
+                store.arrays(),
+                bool(store.by_table),
+                schema.n_features,
+                _n_values(checked),
+                schema.n_categories,
+                schema.is_category,
+            )
+            _check_numbers(checked)
+        super().__setstate__(checked)  # type: ignore[misc]
+
+
+def _checked_store(forest: Any, arrays: dict[str, Array], n_values: int) -> ForestStore:
+    schema = forest.schema_
+    by_table = is_classifier(forest) or n_values > 1
+    return check_store(
+        arrays, by_table, schema.n_features, n_values, schema.n_categories, schema.is_category
+    )
+
+
+def _n_values(state: dict[str, Any]) -> int:
+    classes = state.get("classes_")
+    if classes is None:
+        return int(state["n_outputs_"])
+    return sum(len(c) for c in classes) if isinstance(classes, list) else len(classes)
+
+
+def _check_numbers(state: dict[str, Any]) -> None:
+    """What is neither in the header's common part nor in the store."""
+    gains = checked_array(state["tree_gains_"], "gains", STAT, 2)
+    expected = (state["store_"].n_trees, state["n_features_in_"])
+    if gains.shape != expected or not np.isfinite(gains).all():
+        raise ModelFileError(f"gains must be {expected} finite numbers.")
+    if not 1 <= state["n_rows_in_"] <= MAX_ROWS or not 0 <= state["n_draws_"] <= MAX_ROWS:
+        raise ModelFileError("The number of training rows or of draws cannot be.")
+    if "leaf_samples_" in state:
+        _check_samples(state["leaf_samples_"], state["store_"])
+    if not 0 <= state["seed_"] < 2**63:
+        raise ModelFileError(f"The seed {state['seed_']} cannot be.")
+
+
+def _check_samples(samples: Any, store: ForestStore) -> None:
+    """Training rows of the leaves: they lie where the values and the leaves are."""
+    if not isinstance(samples, LeafSamples):
+        raise ModelFileError("leaf_samples_ is not what a forest keeps of its leaves.")
+    values = checked_array(samples.values, "samples.values", STAT)
+    first = checked_array(samples.first, "samples.first", np.int64)
+    rank = checked_array(samples.rank, "samples.rank", np.int32)
+    share = checked_array(samples.share, "samples.share", np.float32)
+    sizes = np.diff(first)
+    sound = (
+        len(first) == store.n_nodes + 1
+        and first[0] == 0
+        and first[-1] == len(rank) == len(share)
+        and np.all(sizes >= 0)
+        and np.all(sizes[store.nodes["child"] < 0] > 0)
+        and np.all((rank >= 0) & (rank < len(values)))
+        and np.all((share > 0) & (share <= 1.0 + 1e-5))
+        and np.isfinite(values).all()
+        and np.all(values[1:] >= values[:-1])
+    )
+    if not sound:
+        raise ModelFileError("The training rows of the leaves do not fit the trees.")

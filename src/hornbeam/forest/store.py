@@ -1,0 +1,727 @@
+"""All trees of a forest in few arrays: 20 bytes per node, and what prediction reads.
+
+A fully grown forest has millions of nodes, so the store keeps what cannot be worked out
+again: the 16 bytes of a node that prediction reads (see kernels/forest.py), and the
+impurity as float32. What an inner node predicts, its weight and its rows are those of the
+leaves below it; `ForestStore.tree` works them out and returns an ordinary `Tree`.
+
+A leaf of a regression forest holds its value. Where a leaf predicts several numbers (class
+shares, several outputs), it holds its row in a table of distinct predictions: most leaves of
+a fully grown classifier are pure, so the table is tiny. The table is in the order of a key
+of its rows, so that the same trees have the same digest however they were put together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hornbeam.dtypes import (
+    FEATURE,
+    LEAF,
+    MULTIWAY,
+    NO_CHILD,
+    NO_FEATURE,
+    NODE,
+    SPLIT_KIND,
+    SUBSET,
+    THRESHOLD,
+    WORD,
+    WORD_BITS,
+    Array,
+)
+from hornbeam.errors import ModelFileError
+from hornbeam.forest.predict import Walks
+from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
+from hornbeam.kernels.traverse import MISSING_RIGHT
+from hornbeam.output.validate import MAX_NODES, check_names, checked_array
+from hornbeam.runtime.team import run_parallel
+from hornbeam.tree.storage import Tree
+
+# One node; the fields mean something else in a leaf (see kernels/forest.py).
+RECORD = np.dtype([("threshold", np.float64), ("child", np.int32), ("feature", np.int32)])
+# Name -> (dtype, dimensions) of every array in `ForestStore.arrays`.
+STORE_FIELDS: dict[str, tuple[type[np.generic], int]] = {
+    "threshold": (np.float64, 1),
+    "child": (np.int32, 1),
+    "feature": (np.int32, 1),
+    "impurity": (np.float32, 1),
+    "root": (np.int64, 1),
+    "set_start": (np.int64, 1),
+    "set_words": (WORD, 1),
+    "table": (np.float64, 2),
+    "inner_value": (np.float64, 2),
+    "weight_unit": (np.float64, 1),
+    "impurity_unit": (np.float64, 1),
+    "class_start": (np.int64, 1),
+}
+# Where the largest weight (or impurity) of a tree is outside this range its unit is not 1.
+_LEAST, _MOST = 1e-30, 1e30
+_UNITS = ("weight_unit", "impurity_unit")
+_BAG_BYTES = 1 << 24  # who is in the bag of how many trees is known at once
+_SECONDS_PER_DRAW = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class ForestStore:
+    """The trees of a fitted forest, packed; binary trees only.
+
+    A store never changes. `pack` makes one of trees, `join` one of stores.
+
+    Attributes
+    ----------
+    nodes : RECORD, one entry per node
+        Tree after tree, level by level, the children of a node side by side.
+        An inner node has its threshold (or the number of its category set), its first child,
+        counted from the root, and its feature with the flags MISSING_RIGHT and CATEGORY.
+        A leaf has a negative child. With a table, a leaf holds its weight, ``~row`` of the
+        table and its training rows; without one, its value, the bits of ``-weight`` as
+        float32 and its training rows.
+    impurity : float32, one entry per node
+    root : int64, length n_trees + 1
+        Number of each tree's first node, and of the end.
+    set_start : int64, length n_sets + 1
+        ``set_words[set_start[i]:set_start[i + 1]]`` is category set i, as in `Tree`.
+    set_words : uint64
+    table : float64, shape (n_distinct, n_values)
+        What leaves predict; without a table of shape (0, 1).
+    inner_value : float64, shape (n_inner, n_values) or (0, n_values)
+        What inner nodes predict, where that is not the mean of the leaves below.
+    weight_unit, impurity_unit : float64, one entry per tree
+        What the float32 weights and impurities are multiplied with: powers of two, 1 unless
+        float32 has no room for the numbers themselves.
+    class_start : int64
+        Where the values of each output begin, and the end.
+    by_table : bool
+        Whether leaves predict a row of the table.
+    """
+
+    nodes: Array
+    impurity: Array
+    root: Array
+    set_start: Array
+    set_words: Array
+    table: Array
+    inner_value: Array
+    weight_unit: Array
+    impurity_unit: Array
+    class_start: Array
+    by_table: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ForestStore, tuple(getattr(self, field.name) for field in fields(self))
+
+    # --- making one -----------------------------------------------------------------
+
+    @classmethod
+    def pack(
+        cls,
+        trees: Sequence[Tree],
+        by_table: bool,
+        class_start: Any = None,
+        keep_inner: bool = False,
+    ) -> ForestStore:
+        """Pack trees.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+            At least one; binary.
+        by_table : bool
+            False for regression with one output, True for everything else.
+        class_start : array of int, optional
+            Where the values of each output begin, and the end; one output by default.
+        keep_inner : bool, default False
+            Keep what inner nodes predict, because it is not the mean of the leaves below
+            (medians).
+        """
+        return cls.join([_pack_tree(tree, by_table, class_start, keep_inner) for tree in trees])
+
+    @classmethod
+    def join(cls, stores: list[ForestStore], release: bool = False) -> ForestStore:
+        """One store with the trees of several, in their order.
+
+        With ``release`` the list is emptied on the way, so that a store that nobody else
+        holds is gone as soon as it was copied, and all trees never exist twice.
+        """
+        if not stores:
+            raise ValueError("a forest needs at least one tree: give at least one store")
+        first = stores[0]
+        for store in stores:
+            if not first._fits(store):
+                raise ValueError(
+                    f"trees that predict {store.n_values} values cannot join those of a forest "
+                    f"that predicts {first.n_values}: all must be made for the same target"
+                )
+        if len(stores) == 1:
+            return first
+        table, rows = _distinct(np.concatenate([store.table for store in stores]))
+        root = _ends(np.concatenate([np.diff(store.root) for store in stores]))
+        small: dict[str, Any] = {
+            "root": root,
+            "set_start": _ends(np.concatenate([np.diff(store.set_start) for store in stores])),
+            "set_words": np.concatenate([store.set_words for store in stores]),
+            "inner_value": np.concatenate([store.inner_value for store in stores]),
+            "weight_unit": np.concatenate([store.weight_unit for store in stores]),
+            "impurity_unit": np.concatenate([store.impurity_unit for store in stores]),
+        }
+        if len(small["inner_value"]) not in (0, (root[-1] - len(root) + 1) // 2):
+            raise ValueError("some of the trees keep what inner nodes predict and some do not")
+        nodes, impurity = np.empty(root[-1], RECORD), np.empty(root[-1], np.float32)
+        end = n_sets = n_rows = 0
+        for store in _emptied(stores) if release else stores:
+            place = slice(end, end := end + store.n_nodes)
+            impurity[place] = store.impurity
+            nodes[place] = store.nodes
+            _renumber(nodes[place], n_sets, rows[n_rows : n_rows + len(store.table)])
+            n_sets += len(store.set_start) - 1
+            n_rows += len(store.table)
+        return replace(first, nodes=nodes, impurity=impurity, table=table, **small)
+
+    def take(self, trees: slice) -> ForestStore:
+        """A store of some neighbouring trees, as if only they had been packed."""
+        first, last, step = trees.indices(self.n_trees)
+        if step != 1 or last <= first:
+            raise ValueError(f"{trees} does not name one or more neighbouring trees")
+        place = slice(int(self.root[first]), int(self.root[last]))
+        inner = slice(*((self.root[[first, last]] - [first, last]) // 2))  # half but the root
+        nodes = self.nodes[place].copy()
+        sets = self._sets_of(nodes)
+        words = slice(int(self.set_start[sets.start]), int(self.set_start[sets.stop]))
+        used = np.zeros(len(self.table), bool)
+        if self.by_table:
+            used[~nodes["child"][nodes["child"] < 0]] = True
+        _renumber(nodes, -sets.start, np.cumsum(used) - 1)
+        return replace(
+            self,
+            nodes=nodes,
+            impurity=self.impurity[place].copy(),
+            root=self.root[first : last + 1] - place.start,
+            set_start=self.set_start[sets.start : sets.stop + 1] - words.start,
+            set_words=self.set_words[words].copy(),
+            table=self.table[used],
+            inner_value=self.inner_value[inner].copy(),
+            weight_unit=self.weight_unit[first:last].copy(),
+            impurity_unit=self.impurity_unit[first:last].copy(),
+        )
+
+    def _fits(self, other: ForestStore) -> bool:
+        return self.by_table == other.by_table and np.array_equal(
+            self.class_start, other.class_start
+        )
+
+    # --- what it holds --------------------------------------------------------------
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees there are."""
+        return len(self.root) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes all trees have, leaves included."""
+        return len(self.nodes)
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers a leaf predicts."""
+        return int(self.table.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays by name, as a model file keeps them and `check_store` takes them.
+
+        The fields of a node are arrays of their own here.
+        """
+        split = {name: self.nodes[name] for name in RECORD.names or ()}
+        return split | {name: getattr(self, name) for name in STORE_FIELDS if name not in split}
+
+    def digest(self) -> str:
+        """SHA-256 of all arrays: equal digests mean the same trees, bit for bit."""
+        state = hashlib.sha256(b"table;" if self.by_table else b"values;")
+        for name, array in self.arrays().items():
+            little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            state.update(f"{name}:{array.dtype.str[1:]}:{array.shape};".encode())
+            state.update(little.tobytes())
+        return state.hexdigest()
+
+    def node_count(self, tree: int) -> int:
+        """How many nodes a tree has."""
+        return int(self.root[tree + 1] - self.root[tree])
+
+    def leaf_values(self, tree: int, leaves: Array) -> Array:
+        """What leaves of a tree, given by their numbers, predict: (n, n_values)."""
+        chosen = self.nodes[self.root[tree] + leaves]
+        return self._leaf_values(chosen)
+
+    def leaf_samples(self, tree: int, leaves: Array) -> Array:
+        """How many training rows are in leaves of a tree, given by their numbers."""
+        return self.nodes["feature"][self.root[tree] + leaves]
+
+    def leaf_weights(self, tree: int, leaves: Array) -> Array:
+        """What the training rows in leaves of a tree weigh."""
+        return self._leaf_weights(self.nodes[self.root[tree] + leaves], tree)
+
+    def tree(self, number: int) -> Tree:
+        """A tree as an ordinary `Tree`.
+
+        Values, weights and rows of inner nodes are summed up from the leaves, so they may
+        differ from those of the grown tree by rounding. Impurities are rounded to float32.
+        """
+        number = range(self.n_trees)[number]
+        place = slice(int(self.root[number]), int(self.root[number + 1]))
+        nodes = self.nodes[place]
+        leaf = nodes["child"] < 0
+        subset = ~leaf & (nodes["feature"] & CATEGORY != 0)
+        first_child = np.where(leaf, NO_CHILD, nodes["child"]).astype(NODE)
+        sums = self._sums(nodes, number, first_child)
+        set_start, set_words = self._sets_by_node(nodes, subset)
+        return Tree(
+            first_child=first_child,
+            n_branches=np.where(leaf, 0, 2).astype(NODE),
+            feature=np.where(leaf, NO_FEATURE, nodes["feature"] & FEATURE_MASK).astype(FEATURE),
+            kind=np.where(leaf, LEAF, np.where(subset, SUBSET, THRESHOLD)).astype(SPLIT_KIND),
+            threshold=np.where(leaf | subset, np.nan, nodes["threshold"]),
+            missing_branch=(~leaf & (nodes["feature"] & MISSING_RIGHT != 0)).astype(NODE),
+            set_start=set_start,
+            set_words=set_words,
+            n_samples=sums["n_samples"],
+            weight=sums["weight"],
+            impurity=self.impurity[place].astype(np.float64) * self.impurity_unit[number],
+            value=sums["value"],
+        )
+
+    def _leaf_values(self, leaves: Array) -> Array:
+        if self.by_table:
+            return self.table[~leaves["child"]]
+        return leaves["threshold"][:, None]
+
+    def _leaf_weights(self, leaves: Array, tree: int) -> Array:
+        if self.by_table:
+            return leaves["threshold"].copy()
+        negative = np.ascontiguousarray(leaves["child"]).view(np.float32)
+        return -negative.astype(np.float64) * self.weight_unit[tree]
+
+    def _sums(self, nodes: Array, tree: int, first_child: Array) -> dict[str, Array]:
+        """Rows, weights and values of all nodes of a tree, from those of its leaves."""
+        leaf = first_child == NO_CHILD
+        n_samples = np.zeros(len(nodes), np.int64)
+        weight = np.zeros(len(nodes))
+        value = np.zeros((len(nodes), self.n_values))
+        n_samples[leaf] = nodes["feature"][leaf]
+        weight[leaf] = self._leaf_weights(nodes[leaf], tree)
+        value[leaf] = self._leaf_values(nodes[leaf])
+        # a power of two keeps sums of counts exact, and the sums of large values finite
+        total = float(weight.sum())
+        unit = 2.0 ** min(np.ceil(np.log2(total)), 1023.0) if total > 0 else 1.0
+        sums = value * (weight / unit)[:, None]
+        for inner in _levels(first_child)[::-1]:
+            left = first_child[inner]
+            right = left + 1
+            n_samples[inner] = n_samples[left] + n_samples[right]
+            weight[inner] = weight[left] + weight[right]
+            sums[inner] = sums[left] + sums[right]
+            heavy = weight[inner, None] > 0
+            mean = sums[inner] / np.where(heavy, weight[inner, None] / unit, 1.0)
+            value[inner] = np.where(heavy, mean, value[left] / 2 + value[right] / 2)
+        if len(self.inner_value):
+            first = int(self.root[tree] - tree) // 2
+            value[~leaf] = self.inner_value[first : first + np.count_nonzero(~leaf)]
+        return {"n_samples": n_samples, "weight": weight, "value": value}
+
+    def _sets_by_node(self, nodes: Array, subset: Array) -> tuple[Array, Array]:
+        """Category sets of a tree, and where the set of each node begins."""
+        sets = self._sets_of(nodes)
+        n_words = np.zeros(len(nodes), np.int64)
+        n_words[subset] = np.diff(self.set_start[sets.start : sets.stop + 1])
+        words = slice(int(self.set_start[sets.start]), int(self.set_start[sets.stop]))
+        return _ends(n_words), self.set_words[words].copy()
+
+    def _sets_of(self, nodes: Array) -> slice:
+        """Numbers of the category sets of some neighbouring trees."""
+        asked = nodes["threshold"][_asks_set(nodes)]
+        return slice(int(asked[0]), int(asked[-1]) + 1) if len(asked) else slice(0, 0)
+
+    def checked(
+        self, n_features: int, n_values: int, n_categories: Array, is_category: Array
+    ) -> ForestStore:
+        """The same store, every index in it checked; for stores that come from a pickle."""
+        if not isinstance(self.nodes, np.ndarray) or self.nodes.dtype != RECORD:
+            raise ModelFileError("The nodes of the pickled forest are not nodes.")
+        return check_store(
+            self.arrays(), bool(self.by_table), n_features, n_values, n_categories, is_category
+        )
+
+    # --- prediction -----------------------------------------------------------------
+
+    @cached_property
+    def _walks(self) -> Walks:
+        return self._walks_with(self.table)
+
+    @cached_property
+    def _hard_walks(self) -> Walks:
+        """As `_walks`, each leaf giving its whole vote to its most probable classes."""
+        table = np.zeros_like(self.table)
+        for first, last in zip(self.class_start[:-1], self.class_start[1:], strict=True):
+            best = self.table[:, first:last].argmax(axis=1)
+            table[np.arange(len(table)), first + best] = 1.0
+        return self._walks_with(table)
+
+    def _walks_with(self, table: Array) -> Walks:
+        inner = self.nodes["child"] >= 0
+        asked = self.nodes["feature"][inner] & FEATURE_MASK
+        forest = Forest(
+            threshold=self.nodes.view(np.float64),
+            link=self.nodes.view(np.int32),
+            root=self.root,
+            set_start=self.set_start,
+            set_words=self.set_words,
+            table=table,
+        )
+        n_columns = int(asked.max()) + 1 if len(asked) else 0
+        return Walks(forest, self.n_values, n_columns, self.by_table)
+
+    def scores(
+        self,
+        matrix: Any,
+        n_jobs: int | None = None,
+        first: int = 0,
+        last: int | None = None,
+        checked: bool = True,
+        hard: bool = False,
+    ) -> Array | None:
+        """What the trees ``first:last`` predict, summed in the order of the trees.
+
+        Returns float64 of shape (n_rows, n_values); None if the matrix holds an infinite
+        value, which `Schema.read` has the words for. With ``checked=False`` infinite values
+        are compared like any other. With ``hard=True`` a tree gives 1 to its most probable
+        class (the first of equals) of each output.
+        """
+        if hard and not self.by_table:
+            raise ValueError("a regression forest has no classes to vote for: use hard=False")
+        first, last, _ = slice(first, last).indices(self.n_trees)
+        scores = np.zeros((matrix.shape[0], self.n_values))
+        walks = self._hard_walks if hard else self._walks
+        finite = walks.run(matrix, n_jobs, first, max(first, last), scores, checked=checked)
+        return scores if finite else None
+
+    def scores_where(
+        self,
+        matrix: Any,
+        n_jobs: int | None,
+        in_bag: Callable[[int], Array],
+        first: int = 0,
+        last: int | None = None,
+        hard: bool = False,
+    ) -> tuple[Array, Array] | None:
+        """Sums over the trees that a row is not in the bag of, and how many these are.
+
+        ``in_bag(tree)`` says for each row whether (or how often) the tree was grown on it;
+        it is called once per tree, from several threads. None as in `scores`.
+        """
+        if hard and not self.by_table:
+            raise ValueError("a regression forest has no classes to vote for: use hard=False")
+        first, last, _ = slice(first, last).indices(self.n_trees)
+        n_rows = matrix.shape[0]
+        scores, votes = np.zeros((n_rows, self.n_values)), np.zeros(n_rows, NODE)
+        walks = self._hard_walks if hard else self._walks
+        step = max(1, min(last - first, _BAG_BYTES // max(1, n_rows)))
+        for start in range(first, last, step):
+            end = min(start + step, last)
+            bags = np.empty((end - start, n_rows), np.uint8)
+
+            def fill(number: int, start: int = start, bags: Array = bags) -> None:
+                np.not_equal(in_bag(start + number), 0, out=bags[number].view(bool))
+
+            run_parallel(fill, end - start, n_jobs, bags.size * _SECONDS_PER_DRAW)
+            if not walks.run(matrix, n_jobs, start, end, scores, bags=bags, votes=votes):
+                return None
+        return scores, votes
+
+    def leaves(
+        self,
+        matrix: Any,
+        n_jobs: int | None = None,
+        first: int = 0,
+        last: int | None = None,
+        checked: bool = True,
+    ) -> Array | None:
+        """Number of each row's leaf in the trees ``first:last``: int32, (n_rows, n_trees).
+
+        Leaves are numbered as in `tree`. None as in `scores`.
+        """
+        first, last, _ = slice(first, last).indices(self.n_trees)
+        nodes = np.empty((matrix.shape[0], max(0, last - first)), NODE)
+        walks = self._walks
+        finite = walks.run(matrix, n_jobs, first, max(first, last), nodes=nodes, checked=checked)
+        return nodes if finite else None
+
+    def leaves_of(
+        self, matrix: Any, tree: int, rows: Array | None = None, n_jobs: int | None = 1
+    ) -> Array | None:
+        """Leaf of each row (or of some rows) in one tree; None as in `scores`."""
+        tree = range(self.n_trees)[tree]
+        chosen = matrix if rows is None else matrix[rows]
+        leaves = self.leaves(chosen, n_jobs, tree, tree + 1)
+        return None if leaves is None else leaves[:, 0]
+
+
+def _pack_tree(tree: Tree, by_table: bool, class_start: Any, keep_inner: bool) -> ForestStore:
+    """A store of one tree."""
+    leaf, n_values = tree.is_leaf, tree.value.shape[1]
+    if np.any(tree.kind == MULTIWAY):
+        raise ValueError("a forest is packed from binary trees, but a split has more branches")
+    if not by_table and n_values != 1:
+        raise ValueError(f"leaves that predict {n_values} values need a table: use by_table=True")
+    subset = tree.kind == SUBSET
+    nodes = np.empty(tree.node_count, RECORD)
+    nodes["threshold"] = tree.threshold
+    nodes["threshold"][subset] = np.arange(np.count_nonzero(subset))
+    nodes["child"] = tree.first_child
+    nodes["feature"] = np.where(
+        leaf,
+        tree.n_samples,
+        tree.feature + tree.missing_branch * MISSING_RIGHT + subset * CATEGORY,
+    )
+    table, unit = np.empty((0, n_values)), 1.0
+    if by_table:
+        table, rows = _distinct(tree.value[leaf])
+        nodes["threshold"][leaf] = tree.weight[leaf]
+        nodes["child"][leaf] = ~rows
+    else:
+        weight = tree.weight[leaf]
+        unit = _unit(weight)
+        nodes["threshold"][leaf] = tree.value[leaf, 0]
+        nodes["child"][leaf] = (-(weight / unit).astype(np.float32)).view(np.int32)
+    impurity_unit = _unit(tree.impurity)
+    return ForestStore(
+        nodes=nodes,
+        impurity=(tree.impurity / impurity_unit).astype(np.float32),
+        root=np.array([0, tree.node_count]),
+        set_start=_ends(np.diff(tree.set_start)[subset]),
+        set_words=tree.set_words.astype(WORD, copy=False),
+        table=table,
+        inner_value=tree.value[~leaf] if keep_inner else np.empty((0, n_values)),
+        weight_unit=np.array([unit]),
+        impurity_unit=np.array([impurity_unit]),
+        class_start=np.array([0, n_values] if class_start is None else class_start, np.int64),
+        by_table=bool(by_table),
+    )
+
+
+def _unit(numbers: Array) -> float:
+    """A power of two that brings numbers into the range of float32; 1 if they are there."""
+    largest = float(numbers.max())
+    if largest <= 0 or _LEAST <= largest <= _MOST:
+        return 1.0
+    return float(2.0 ** np.floor(np.log2(largest)))
+
+
+def _renumber(nodes: Array, set_shift: int, rows: Array) -> None:
+    """Let nodes name their sets and their rows of the table by new numbers, in place."""
+    if set_shift:
+        nodes["threshold"][_asks_set(nodes)] += set_shift
+    if len(rows) and np.any(rows != np.arange(len(rows))):
+        leaf = nodes["child"] < 0
+        nodes["child"][leaf] = ~rows[~nodes["child"][leaf]]
+
+
+def _asks_set(nodes: Array) -> Array:
+    """Which nodes ask for categories."""
+    return (nodes["child"] >= 0) & (nodes["feature"] & CATEGORY != 0)
+
+
+def _distinct(rows: Array) -> tuple[Array, Array]:
+    """Distinct rows, in the order of a key, and which of them each row is."""
+    bits = np.ascontiguousarray(rows).view(np.uint64)
+    factors = (np.arange(rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
+    mixed = (bits ^ (bits >> np.uint64(29))) * factors
+    keys = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+    _, index, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if np.array_equal(bits[index[inverse]], bits):
+        return rows[index], inverse
+    distinct, inverse = np.unique(bits, axis=0, return_inverse=True)  # two rows have one key
+    return distinct.view(np.float64), inverse.reshape(-1)
+
+
+def _levels(first_child: Array) -> list[Array]:
+    """Inner nodes of a tree, level by level."""
+    levels, first, end = [], 0, 1
+    while first < end:
+        inner = first + np.flatnonzero(first_child[first:end] != NO_CHILD)
+        levels.append(inner)
+        first, end = end, end + 2 * len(inner)
+    return levels
+
+
+def _emptied(stores: list[ForestStore]) -> Iterator[ForestStore]:
+    """The stores of a list, in order; each leaves the list when it is its turn."""
+    stores.reverse()
+    while stores:
+        yield stores.pop()
+
+
+def _ends(counts: Array) -> Array:
+    """Where each of some neighbouring runs begins, and the end of the last."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+# --- stores that come from outside ----------------------------------------------------
+
+
+def check_store(
+    arrays: Mapping[str, Any],
+    by_table: bool,
+    n_features: int,
+    n_values: int,
+    n_categories: Array,
+    is_category: Array,
+) -> ForestStore:
+    """Build a store from arrays that nobody vouches for, before any kernel sees them.
+
+    The rules are those of `hornbeam.output.validate`, tree by tree.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        What `ForestStore.arrays` returns.
+    by_table : bool
+        Whether leaves predict a row of the table.
+    n_features, n_values : int
+        Columns of the training table, and numbers that a leaf predicts.
+    n_categories : int64 array of length n_features
+        Categories per column, 0 for numbers.
+    is_category : bool array of length n_features
+        Which columns are categories.
+
+    Raises
+    ------
+    ModelFileError
+        With the array and the place where the first contradiction was found.
+    """
+    check_names(arrays, STORE_FIELDS)
+    columns = {
+        name: checked_array(arrays[name], name, dtype, ndim)
+        for name, (dtype, ndim) in STORE_FIELDS.items()
+    }
+    n_categories, is_category = np.asarray(n_categories), np.asarray(is_category).astype(bool)
+    if len(n_categories) != n_features or len(is_category) != n_features:
+        raise ModelFileError(f"The schema does not describe the {n_features} features.")
+    _check_sizes(columns, by_table, n_values)
+    _check_links(columns)
+    _check_leaves(columns, by_table)
+    _check_questions(columns, n_features, n_categories, is_category)
+    nodes = np.empty(len(columns["child"]), RECORD)
+    for name in RECORD.names or ():
+        nodes[name] = columns.pop(name)
+    return ForestStore(nodes=nodes, by_table=by_table, **columns)
+
+
+def _require(columns: Mapping[str, Array], name: str, places: Any, good: Any, why: str) -> None:
+    """Raise for the first of these places of an array that is not good."""
+    if not np.all(good):
+        place = int(places[int(np.argmin(good))])
+        raise ModelFileError(f"{name}[{place}] is {columns[name][place]}: {why}.")
+
+
+def _check_sizes(columns: Mapping[str, Array], by_table: bool, n_values: int) -> None:
+    """Lengths of all arrays, the roots, and numbers that belong to no node."""
+    root, n_nodes = columns["root"], len(columns["child"])
+    every = np.arange(len(root))
+    inside = (root >= 0) & (root <= n_nodes)
+    _require(columns, "root", every, inside, f"there are {n_nodes} nodes")
+    if len(root) < 2 or root[0] != 0 or root[-1] != n_nodes:
+        raise ModelFileError(f"root does not part the {n_nodes} nodes into trees.")
+    sizes = np.diff(root)
+    sound = (sizes > 0) & (sizes % 2 == 1) & (sizes <= MAX_NODES)
+    _require(columns, "root", every[1:], sound, "a binary tree has an odd number of nodes")
+    n_inner = (n_nodes - len(sizes)) // 2
+    lengths = {"threshold": n_nodes, "feature": n_nodes, "impurity": n_nodes}
+    for name, length in (lengths | dict.fromkeys(_UNITS, len(sizes))).items():
+        if len(columns[name]) != length:
+            raise ModelFileError(f"{name} has {len(columns[name])} entries, not {length}.")
+    for name, allowed in (("table", None if by_table else (0,)), ("inner_value", (0, n_inner))):
+        shape = columns[name].shape
+        if shape[1] != n_values or (allowed is not None and shape[0] not in allowed):
+            raise ModelFileError(f"{name} has the shape {shape}, which does not fit the model.")
+        finite = np.isfinite(columns[name]).all(axis=1)
+        _require(columns, name, np.arange(shape[0]), finite, "a prediction is finite")
+    if not by_table and n_values != 1:
+        raise ModelFileError(f"Leaves without a table predict one value, not {n_values}.")
+    for name in _UNITS:
+        sound = np.isfinite(columns[name]) & (columns[name] > 0)
+        _require(columns, name, every, sound, "a unit is finite and above 0")
+    start = columns["class_start"]
+    in_order = len(start) > 1 and bool(np.all(start[1:] > start[:-1]))
+    if not in_order or start[0] != 0 or start[-1] != n_values:
+        raise ModelFileError(f"class_start does not part the {n_values} values into outputs.")
+
+
+def _check_links(columns: Mapping[str, Array]) -> None:
+    """Level by level, the first children of a tree's inner nodes are 1, 3, 5 and so on."""
+    root, child = columns["root"], columns["child"]
+    inner = child >= 0
+    sizes, n_before = np.diff(root), (root - np.arange(len(root))) // 2
+    n_inner = np.add.reduceat(inner, root[:-1], dtype=np.int64)
+    if not np.array_equal(n_inner, sizes // 2):
+        odd = int(np.argmax(n_inner != sizes // 2))
+        raise ModelFileError(
+            f"Tree {odd} has {n_inner[odd]} splits, which do not make {sizes[odd]} nodes."
+        )
+    nodes = np.flatnonzero(inner)
+    tree = np.repeat(np.arange(len(sizes)), n_inner)
+    expected = 2 * (np.arange(len(nodes)) - n_before[tree]) + 1
+    good = (child[nodes] == expected) & (expected > nodes - root[tree])
+    rule = "children are numbered level by level, after their parents"
+    _require(columns, "child", nodes, good, rule)
+
+
+def _check_leaves(columns: Mapping[str, Array], by_table: bool) -> None:
+    leaves = np.flatnonzero(columns["child"] < 0)
+    child, content = columns["child"][leaves], columns["threshold"][leaves]
+    if by_table:
+        n_rows = len(columns["table"])
+        _require(columns, "child", leaves, ~child < n_rows, f"the table has {n_rows} rows")
+    else:
+        good = np.isfinite(child.view(np.float32))
+        _require(columns, "child", leaves, good, "a sum of weights is finite")
+    _require(columns, "threshold", leaves, np.isfinite(content), "what a leaf holds is finite")
+    counted = columns["feature"][leaves] >= 0
+    _require(columns, "feature", leaves, counted, "there cannot be fewer rows than none")
+
+
+def _check_questions(
+    columns: Mapping[str, Array], n_features: int, n_categories: Array, is_category: Array
+) -> None:
+    nodes = np.flatnonzero(columns["child"] >= 0)
+    flags, threshold = columns["feature"][nodes], columns["threshold"][nodes]
+    asked = flags & FEATURE_MASK
+    exists = (flags >= 0) & (asked < n_features)
+    _require(columns, "feature", nodes, exists, f"the model has {n_features} features")
+    category = flags & CATEGORY != 0
+    fits = is_category[asked] == category
+    _require(columns, "feature", nodes, fits, "the kind of split does not fit this column")
+    comparable = ~np.isnan(threshold)
+    _require(columns, "threshold", nodes, comparable, "nothing compares with it")
+    own = threshold[category] == np.arange(np.count_nonzero(category))
+    _require(columns, "threshold", nodes[category], own, "splits have their sets in their order")
+    size = n_categories[asked[category]].astype(np.int64)
+    expected = _ends(-(-size // WORD_BITS))
+    start, words = columns["set_start"], columns["set_words"]
+    if not np.array_equal(start, expected) or len(words) != expected[-1]:
+        raise ModelFileError("set_start does not give each set one word per 64 categories.")
+    cut = np.flatnonzero(size % WORD_BITS)  # their last word is not full
+    beyond = words[expected[cut + 1] - 1] >> (size[cut] % WORD_BITS).astype(np.uint64)
+    rule = "the set holds categories that do not exist"
+    _require(columns, "threshold", nodes[category][cut], beyond == 0, rule)

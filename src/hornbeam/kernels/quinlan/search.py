@@ -1,0 +1,281 @@
+"""Search one feature of a node: the gain and the split information of its test.
+
+Quinlan's C4.5, release 8. A missing value says nothing about a feature, so with the
+known weight W_k of all weight W
+
+    gain = W_k / W * (H(known) - sum over branches of w_b / W_k * H(branch)),
+
+and the split information counts the missing ones as a branch of their own. ID3 has no
+missing values: where there are any they are one more category.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import int64, uint64
+
+from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
+from hornbeam.kernels.quinlan.order import sort_entries
+from hornbeam.kernels.quinlan.state import (
+    CELLS,
+    CORRECTED,
+    ENTRIES_AT,
+    FOUND_AT,
+    GROUP,
+    GROUPING,
+    MIN_LEAF,
+    MISSING_CODE,
+    N_CLASSES,
+    N_ROWS,
+    NODES_AT,
+    RATIO,
+    SCALE,
+    SCRATCH_AT,
+    TABLE_AT,
+    load_entries,
+    load_found,
+    load_nodes,
+    load_scratch,
+    load_table,
+)
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import kernel, part
+
+LARGEST_LEAST = 25.0  # Quinlan: a side of a cut needs a tenth of the mean class, but not more
+
+
+@part
+def count_cells(table, entries, scratch, feature, first, last):
+    """Add up the weight of every code and class; returns the missing weight.
+
+    The cells of missing values are the last ones.
+    """
+    n_classes, n_codes = table.whole[N_CLASSES], table.n_codes[feature]
+    base = feature * table.whole[N_ROWS]
+    cells = scratch.cells
+    for i in range((n_codes + 1) * n_classes):
+        cells[i] = 0.0
+    for i in range(first, last):
+        code = min(int64(table.codes[base + entries.row[i]]), n_codes)
+        cells[code * n_classes + entries.label[i]] += entries.weight[i]
+    unknown = 0.0
+    for label in range(n_classes):
+        unknown += cells[n_codes * n_classes + label]
+    return unknown
+
+
+@part
+def fits_cells(table, feature, first, last):
+    """Whether counting codes is possible, and cheaper than sorting them."""
+    n_codes = table.n_codes[feature]
+    fits = (n_codes + 1) * table.whole[N_CLASSES] <= table.whole[CELLS]
+    grouped = table.is_category[feature] and table.whole[GROUPING]
+    return fits and (grouped or n_codes <= 4 * (last - first))
+
+
+# --- numbers ------------------------------------------------------------------------------
+
+
+@part
+def move(left, right, label, weight, scale):
+    """Move weight of one class to the left; returns the change of both sides' sums."""
+    before = lift(left[label], scale) + lift(right[label], scale)
+    left[label] += weight
+    right[label] -= weight
+    if right[label] < LEAST:  # what rounding leaves of nothing
+        right[label] = 0.0
+    return lift(left[label], scale) + lift(right[label], scale) - before
+
+
+@part
+def cut_between(table, feature, low, high):
+    """The largest code whose value is not above the middle between two codes (release 8)."""
+    start = table.value_start[feature]
+    middle = table.values[start + low] / 2.0 + table.values[start + high] / 2.0
+    while low + 1 < high:
+        code = (low + high) >> 1
+        if table.values[start + code] <= middle:
+            low = code
+        else:
+            high = code
+    return low
+
+
+@kernel
+def search_number(slots, node, feature, first, last):
+    """Find the threshold with the largest gain."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    n_classes, scale = table.whole[N_CLASSES], table.real[SCALE]
+    n_codes, base = table.n_codes[feature], feature * table.whole[N_ROWS]
+    left, right, cells = scratch.left, scratch.right, scratch.cells
+    total = nodes.weight[node]
+    counted = fits_cells(table, feature, first, last)
+    n_keys = int64(0)
+    unknown = 0.0
+    for label in range(n_classes):
+        left[label] = 0.0
+        right[label] = nodes.counts[node * n_classes + label]
+    if counted:
+        unknown = count_cells(table, entries, scratch, feature, first, last)
+        for label in range(n_classes):
+            right[label] -= cells[n_codes * n_classes + label]
+    else:
+        n_keys = sort_entries(table.codes, entries.row, scratch, base, first, last)
+        if n_keys < last - first:
+            for i in range(first, last):
+                if table.codes[base + entries.row[i]] == MISSING_CODE:
+                    unknown += entries.weight[i]
+                    right[entries.label[i]] -= entries.weight[i]
+    known = total - unknown
+    least = max(table.real[MIN_LEAF], min(0.1 * known / n_classes, LARGEST_LEAST))
+    if known < 2.0 * least - LEAST:
+        return 0.0
+    inner = int64(0)  # sum of x * log2(x) over the classes of both sides
+    for label in range(n_classes):
+        if right[label] < LEAST:
+            right[label] = 0.0
+        inner += lift(right[label], scale)
+    base_sum = inner
+    best, best_low, best_high, best_left = -1.0, int64(-1), int64(-1), 0.0
+    candidates = int64(0)
+    low, weight_left = int64(-1), 0.0
+    step, n_steps = int64(0), n_codes if counted else n_keys
+    while step < n_steps:
+        code = step
+        if not counted:
+            code = int64(scratch.keys[step] >> uint64(32))
+        here = 0.0
+        if counted:
+            for label in range(n_classes):
+                here += cells[code * n_classes + label]
+            if here <= 0.0:
+                step += 1
+                continue
+        if low >= 0 and weight_left >= least - LEAST and known - weight_left >= least - LEAST:
+            candidates += 1
+            sides = lift(weight_left, scale) + lift(known - weight_left, scale)
+            gain = float(lift(known, scale) - base_sum - sides + inner) / scale / total
+            if gain > best + TIE:
+                best, best_low, best_high, best_left = gain, low, code, weight_left
+        if known - weight_left < least - LEAST:
+            break
+        if counted:
+            for label in range(n_classes):
+                weight = cells[code * n_classes + label]
+                if weight > 0.0:
+                    inner += move(left, right, label, weight, scale)
+            weight_left += here
+            step += 1
+        else:
+            while step < n_keys and int64(scratch.keys[step] >> uint64(32)) == code:
+                place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
+                weight = entries.weight[place]
+                inner += move(left, right, int64(entries.label[place]), weight, scale)
+                weight_left += weight
+                step += 1
+        low = code
+    if candidates == 0:
+        return 0.0
+    if table.whole[CORRECTED]:
+        best -= math.log2(float(candidates)) / total
+    if best > TIE:
+        found.gain[feature] = best
+        found.info[feature] = split_info(total, best_left, known - best_left, unknown)
+        found.cut[feature] = cut_between(table, feature, best_low, best_high)
+    return 0.0
+
+
+# --- categories -----------------------------------------------------------------------------
+
+
+@part
+def judge_branches(table, found, feature, total, unknown, base, inner, outer, n_large):
+    """Note the gain of a multiway split.
+
+    ``base``, ``inner`` and ``outer`` are the sums of x * log2(x) over the classes, the
+    classes of all branches, and the branches.
+    """
+    known = total - unknown
+    if n_large < 2:
+        return
+    scale = table.real[SCALE]
+    gain = float(lift(known, scale) - base - outer + inner) / scale / total
+    if table.whole[RATIO] and gain <= TIE:
+        return
+    found.gain[feature] = max(gain, 0.0)
+    found.info[feature] = (bits(total) - float(outer) / scale - bits(unknown)) / total
+
+
+@kernel
+def search_category(slots, node, feature, first, last):
+    """Judge the split of a node into one branch per category."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    n_classes, scale = table.whole[N_CLASSES], table.real[SCALE]
+    n_codes, base_code = table.n_codes[feature], feature * table.whole[N_ROWS]
+    own_branch = table.missing_is_branch[feature] != 0
+    left, right, cells = scratch.left, scratch.right, scratch.cells
+    total, least = nodes.weight[node], table.real[MIN_LEAF] - LEAST
+    inner, outer, base = int64(0), int64(0), int64(0)
+    n_large, unknown = int64(0), 0.0
+    for label in range(n_classes):
+        left[label] = 0.0
+        right[label] = nodes.counts[node * n_classes + label]
+    if fits_cells(table, feature, first, last):
+        unknown = count_cells(table, entries, scratch, feature, first, last)
+        if unknown > 0.0 and not own_branch:
+            for label in range(n_classes):
+                right[label] = max(right[label] - cells[n_codes * n_classes + label], 0.0)
+        for code in range(n_codes + own_branch):
+            here = 0.0
+            for label in range(n_classes):
+                weight = cells[code * n_classes + label]
+                here += weight
+                inner += lift(weight, scale)
+            outer += lift(here, scale)
+            n_large += here > 0.0 and here >= least
+        if table.whole[GROUPING] and n_large >= 1:
+            return call_address(table.whole[GROUP], (slots, node, feature, first, last))
+    else:
+        n_keys = sort_entries(table.codes, entries.row, scratch, base_code, first, last)
+        if n_keys < last - first:  # missing values are a run of their own, or left out
+            here = 0.0
+            for i in range(first, last):
+                if table.codes[base_code + entries.row[i]] == MISSING_CODE:
+                    here += entries.weight[i]
+                    left[entries.label[i]] += entries.weight[i]
+            unknown = here
+            for label in range(n_classes):
+                if own_branch:
+                    inner += lift(left[label], scale)
+                else:
+                    right[label] = max(right[label] - left[label], 0.0)
+                left[label] = 0.0
+            if own_branch:
+                outer += lift(here, scale)
+                n_large += here >= least
+        step = int64(0)
+        while step < n_keys:
+            code = scratch.keys[step] >> uint64(32)
+            start, here = step, 0.0
+            while step < n_keys and scratch.keys[step] >> uint64(32) == code:
+                place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
+                left[entries.label[place]] += entries.weight[place]
+                here += entries.weight[place]
+                step += 1
+            for i in range(start, step):
+                label = entries.label[first + int64(scratch.keys[i] & uint64(0xFFFFFFFF))]
+                inner += lift(left[label], scale)
+                left[label] = 0.0
+            outer += lift(here, scale)
+            n_large += here >= least
+    for label in range(n_classes):
+        base += lift(right[label], scale)
+    if own_branch:
+        unknown = 0.0
+    judge_branches(table, found, feature, total, unknown, base, inner, outer, n_large)
+    return 0.0

@@ -1,0 +1,1 @@
+"""Pruning of fitted trees: three methods as functions, and the choice of ``ccp_alpha``."""

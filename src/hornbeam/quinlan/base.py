@@ -1,0 +1,268 @@
+"""What ID3 and C4.5 share: they fit a multiway tree and predict with fractions."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from abc import ABCMeta, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from hornbeam.data.coding import encode_ranks
+from hornbeam.data.schema import Schema
+from hornbeam.data.target import (
+    Classes,
+    check_length,
+    read_classes,
+    read_weights,
+    weigh_classes,
+)
+from hornbeam.dtypes import Array
+from hornbeam.output.savable import SavableTree
+from hornbeam.params import check_params
+from hornbeam.quinlan.build import build_tree
+from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
+from hornbeam.quinlan.grower import Grown, Rules, grow
+from hornbeam.tree.importance import gain_importance
+from hornbeam.tree.traversal import decision_path
+
+
+class QuinlanTree(SavableTree, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """A classification tree with one branch per category and fractions of rows."""
+
+    criterion = "entropy"  # what the impurity of a stored node is
+
+    class_weight: Any
+    categorical_features: Any
+    unseen: str
+    n_jobs: int | None
+    classes_: Array
+    n_classes_: int
+    n_features_in_: int
+
+    # --- fitting --------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the tree, and prune it.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, list, sparse matrix, or a pandas, polars or Arrow table. Strings,
+            bools and categoricals are categories; NaN, None and NA are missing.
+        y : array-like of shape (n_samples,)
+            Classes; must not be missing.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a weight of 2 is the row twice, rows of weight 0 are left out. Weights
+            that sum to less than the rows there are count as shares of these.
+
+        Returns
+        -------
+        self
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # a fit that fails leaves nothing behind
+        for name, value in self._grow(X, y, sample_weight).items():
+            setattr(self, name, value)
+        return self
+
+    @abstractmethod
+    def _growth_rules(self, total: float) -> Rules:
+        """The parameters of growing as numbers; ``total`` is the weight of all rows."""
+
+    @abstractmethod
+    def _prune_grown(self, grown: Grown) -> None:
+        """Prune the grown tree, in place."""
+
+    def _learn(self, X: Any) -> tuple[Schema, Any]:
+        """Learn the schema, with the columns as this algorithm takes them."""
+        return Schema.learn(X, type(self).__name__, self.categorical_features, self.unseen)
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+        """Grow and prune the tree; returns all fitted attributes."""
+        check_params(self)
+        schema, matrix = self._learn(X)
+        n_rows = matrix.shape[0]
+        classes = self._read_classes(y, n_rows)
+        weight = weigh_classes(read_weights(sample_weight, n_rows), self.class_weight, y, classes)
+        labels, kept = classes.labels[:, 0], weight > 0.0
+        if not kept.all():
+            matrix, labels, weight = matrix[np.flatnonzero(kept)], labels[kept], weight[kept]
+        weight = as_counts(weight)
+        codes = encode_ranks(
+            matrix, schema.is_category, schema.n_categories, self.n_jobs, with_values=True
+        )
+        rules = self._growth_rules(float(weight.sum()))
+        grown = grow(codes, labels, weight, classes.counts[0], rules, self.n_jobs)
+        self._prune_grown(grown)
+        fitted = {
+            "schema_": schema,
+            "n_features_in_": schema.n_features,
+            "max_features_": schema.n_features,
+            "classes_": classes.names[0],
+            "n_classes_": classes.counts[0],
+            "n_outputs_": 1,
+            "tree_": build_tree(grown),
+        }
+        if schema.named:
+            fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
+        return fitted
+
+    def _read_classes(self, y: Any, n_rows: int) -> Classes:
+        name = type(self).__name__
+        classes = read_classes(y, name)
+        check_length(classes.labels, n_rows)
+        if len(classes.names) > 1:
+            raise ValueError(
+                f"y has {len(classes.names)} columns; {name} predicts one output. Fit one tree "
+                "per column (sklearn.multioutput.MultiOutputClassifier does)."
+            )
+        if np.ndim(y) == 2:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. Pass y.ravel().",
+                DataConversionWarning,
+                stacklevel=4,  # the caller of fit
+            )
+        return classes
+
+    def _weigh(self, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+        classes = read_classes(y, type(self).__name__)
+        weight = read_weights(sample_weight, len(classes.labels))
+        return weigh_classes(weight, self.class_weight, y, classes), classes.labels[:, 0]
+
+    # --- using the tree -------------------------------------------------------------------
+
+    def _leaves(self, X: Any) -> Array:
+        walker, matrix = self._ready(X)
+        return np.concatenate(
+            [walker.leaves(block, self.n_jobs)[0] for block in dense_blocks(matrix)]
+        )
+
+    def apply(self, X: Any) -> Array:
+        """Return the number of the leaf that each row falls into.
+
+        Where the way of a row parts, it is followed along the heaviest branches.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of int64
+        """
+        return self._leaves(X).astype(np.int64)
+
+    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Return which nodes each row passes on its way to the leaf that `apply` returns.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node.
+        """
+        return decision_path(self.tree_, self._leaves(X))
+
+    def get_depth(self) -> int:
+        """Return how many questions lead to the deepest leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each feature in the relative gain of all splits."""
+        check_is_fitted(self)
+        return gain_importance(self.tree_, self.n_features_in_)
+
+    def digest(self) -> str:
+        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
+        check_is_fitted(self)
+        content = f"{self.tree_.digest()}{[self.classes_.tolist()]}"
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def _ready(self, X: Any) -> tuple[Any, Any]:
+        check_is_fitted(self)
+        matrix = self.schema_.read(X, type(self).__name__)
+        return fraction_walker(self.tree_, self.schema_.n_categories), matrix
+
+    def predict_proba(self, X: Any) -> Array:
+        """Predict the probability of each class: its share in the leaf.
+
+        A row whose way is unknown at a node (its value there is missing, or a category that
+        no training row of the node had) goes down all branches, in proportion to their
+        training weight, and gets the mixture of the leaves it reaches.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        walker, matrix = self._ready(X)
+        return np.concatenate(
+            [walker.mixture(block, self.n_jobs) for block in dense_blocks(matrix)]
+        )
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: Array = np.log(self.predict_proba(X))
+        return logarithms
+
+    def predict(self, X: Any) -> Array:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        shares = self.predict_proba(X)
+        chosen: Array = self.classes_[shares.argmax(axis=1)]
+        return chosen
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def as_counts(weight: Array) -> Array:
+    """Weights as numbers of rows, which is what Quinlan's statistics are about.
+
+    A weight of 2 stands for two rows. Weights that sum to less than the rows there are, as
+    those that boosting passes on, are shares: they are scaled to sum to the rows.
+    """
+    total = float(weight.sum())
+    return np.asarray(weight * max(1.0, len(weight) / total), np.float64)

@@ -1,0 +1,67 @@
+"""The kernel of packed trees: every way to walk against a naive walk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tree import test_traversal
+from tree.test_traversal import KINDS, naive_leaves, random_rows, random_tree
+
+from hornbeam.forest.store import ForestStore
+from hornbeam.kernels.forest import FEW_ROWS, WALKERS
+
+N_FEATURES = 6
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kinds", ["thresholds", "sets"])
+@pytest.mark.parametrize("n_trees", [1, WALKERS - 1, WALKERS, WALKERS + 1, 3 * WALKERS])
+def test_every_way_ends_in_the_leaf_of_the_naive_walk(n_trees, kinds, dtype):
+    rng = np.random.default_rng(n_trees)
+    trees = [random_tree(rng, N_FEATURES, KINDS[kinds], 20) for _ in range(n_trees)]
+    packed = ForestStore.pack(trees, False)
+    X = random_rows(rng, 40, N_FEATURES).astype(dtype)
+    expected = np.array([naive_leaves(tree, X) for tree in trees]).T
+    for n_rows in (1, 2, FEW_ROWS, FEW_ROWS + 1, 2 * WALKERS, 40):
+        np.testing.assert_array_equal(packed.leaves(X[:n_rows]), expected[:n_rows])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("n_rows", [3, 50])
+@pytest.mark.parametrize("n_categories", [2, 63, 64, 65, 200])
+def test_sets_of_one_word_and_of_several(n_categories, n_rows, monkeypatch):
+    monkeypatch.setattr(test_traversal, "CATEGORIES", n_categories)
+    rng = np.random.default_rng(n_categories)
+    tree = random_tree(rng, N_FEATURES, KINDS["sets"], 40)
+    X = random_rows(rng, n_rows, N_FEATURES)
+    leaves = ForestStore.pack([tree], False).leaves(X)
+    np.testing.assert_array_equal(leaves[:, 0], naive_leaves(tree, X))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("n_rows", [3, 50])
+@pytest.mark.parametrize("category", [-1.0, 128.0, 1e18, np.inf, -np.inf])
+def test_a_category_that_cannot_be_counts_as_missing(category, n_rows):
+    rng = np.random.default_rng(5)
+    trees = [random_tree(rng, N_FEATURES, KINDS["sets"]) for _ in range(5)]
+    packed = ForestStore.pack(trees, False)
+    X = random_rows(rng, n_rows, N_FEATURES)
+    strange, missing = X.copy(), X.copy()
+    strange[:, 1::2], missing[:, 1::2] = category, np.nan
+    np.testing.assert_array_equal(
+        packed.leaves(strange, checked=False), packed.leaves(missing, checked=False)
+    )
+
+
+@pytest.mark.quick
+def test_a_float32_is_compared_with_the_whole_threshold():
+    rng = np.random.default_rng(6)
+    tree = random_tree(rng, N_FEATURES, KINDS["thresholds"], 40)
+    finite = np.isfinite(tree.threshold)
+    tree.threshold[finite] = np.float32(tree.threshold[finite]) * (1 + 1e-12)
+    cuts = tree.threshold[finite].astype(np.float32)
+    for n_rows in (5, 60):
+        X = rng.choice(cuts, (n_rows, N_FEATURES))
+        leaves = ForestStore.pack([tree], False).leaves(X)
+        np.testing.assert_array_equal(leaves[:, 0], naive_leaves(tree, X))
