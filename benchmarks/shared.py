@@ -265,7 +265,8 @@ def numbered(X: Any) -> Any:
 
 
 def _numbers(column: Any) -> Array:
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return column.to_numpy(np.float32)
-    codes = column.cat.codes.to_numpy(np.float32)
-    return np.where(codes < 0, np.float32(np.nan), codes)
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    numbers = np.array(column.cat.codes if is_category else column, np.float32)
+    if is_category:
+        numbers[numbers < 0] = np.nan
+    return numbers

@@ -61,7 +61,8 @@ def notes(options: Options) -> None:
     )
     options.note(
         f"Where there are categories (adult, california_housing), hornbeam and YDF take them as "
-        f"such and {SKLEARN} takes their numbers in alphabetical order, encoded before."
+        f"such and {SKLEARN} takes their numbers in alphabetical order, encoded before the fit; "
+        "predictions start from the frame, the encoding included."
     )
     options.note(
         f"Size: hornbeam's store_.nbytes; of {SKLEARN} {SKLEARN_NODE} bytes per node and its "
@@ -119,7 +120,7 @@ def _estimator(package: Any) -> Callable[[str, DataSet, int, int], Any]:
 
 
 def _ydf_learner(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
-    import ydf  # type: ignore[import-not-found,unused-ignore]
+    import ydf  # type: ignore[import-untyped,unused-ignore]
 
     ydf.verbose(0)
     classes = data.task == "classification"
@@ -209,10 +210,9 @@ def unless_better(rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         if row.contender == HORNBEAM:
             ours = row.score or 0.0
-        better = row.score is not None and row.score > ours + SCORE_SLACK
-        yield (
-            row.flagged(f"score {row.score:.4f} is above hornbeam's {ours:.4f}") if better else row
-        )
+        if row.score is not None and row.score > ours + SCORE_SLACK:
+            row = row.flagged(f"score {row.score:.4f} is above hornbeam's {ours:.4f}")
+        yield row
 
 
 # --- what is fitted ------------------------------------------------------------------------
@@ -236,20 +236,19 @@ class Models:
 
 def rows_of_fitted(data: DataSet, options: Options) -> Iterator[Row]:
     """Time predictions of the fitted forests, and give their sizes."""
-    models = Models(options)
-    n_rows = len(data.y_test)
-    many = tuple(
-        _predicting(library, models, threads(options), n_rows, _all_rows, MANY_ROWS)
-        for library in (OURS, THEIRS)
-    )
+    models, n_threads = Models(options), threads(options)
     # One row is not worth a second thread in any library.
-    single = tuple(
-        _predicting(library, models, 1, N_SINGLE, _row_by_row, SINGLE_ROWS)
-        for library in (OURS, THEIRS)
-    )
-    predict = Case(f"predict {n_rows} rows", data, many, HORNBEAM, np.inf, meaning="as much")
-    one = Case(f"predict {N_SINGLE} single rows", data, single, HORNBEAM, np.inf, meaning="as much")
-    yield from measure_all([replace(predict, threads=threads(options)), one], options)
+    for title, n_rows, n_jobs, predict, target in (
+        (f"predict {len(data.y_test)} rows", len(data.y_test), n_threads, _at_once, MANY_ROWS),
+        (f"predict {N_SINGLE} single rows", N_SINGLE, 1, _row_by_row, SINGLE_ROWS),
+    ):
+        few = replace(data, X_test=data.X_test[:n_rows], y_test=data.y_test[:n_rows])
+        contenders = (
+            _predicting(OURS, models, n_jobs, predict),
+            _predicting(THEIRS, models, n_jobs, predict, target),
+        )
+        case = Case(title, few, contenders, HORNBEAM, np.inf, n_jobs, "as much")
+        yield from measure_all([case], options)
     if options.only in f"size {data.name}":
         yield from size_rows(data, models(OURS, data), models(THEIRS, data))
 
@@ -257,29 +256,25 @@ def rows_of_fitted(data: DataSet, options: Options) -> Iterator[Row]:
 def _predicting(
     library: Library,
     models: Models,
-    n_threads: int,
-    n_rows: int,
+    n_jobs: int,
     predict: Callable[[Library, Any, Any], Array],
-    target: Target,
+    target: Target | None = None,
 ) -> Contender:
     def prepare(data: DataSet) -> Any:
-        return models(library, data), library.table(data.X_test[:n_rows])
+        return models(library, data).set_params(n_jobs=n_jobs)
 
-    def run(state: Any, data: DataSet) -> Array:
-        model, table = state
-        model.set_params(n_jobs=n_threads)
-        return predict(library, model, table)
+    def run(model: Any, data: DataSet) -> Array:
+        return predict(library, model, data.X_test)
 
-    return Contender(library.name, prepare, run, score, None if library is OURS else target)
+    return Contender(library.name, prepare, run, score, target)
 
 
-def _all_rows(library: Library, model: Any, table: Any) -> Array:
-    return library.predict(model, table)
+def _at_once(library: Library, model: Any, X: Any) -> Array:
+    return library.predict(model, library.table(X))
 
 
-def _row_by_row(library: Library, model: Any, table: Any) -> Array:
-    parts = [library.predict(model, table[i : i + 1]) for i in range(len(table))]
-    return np.concatenate(parts)
+def _row_by_row(library: Library, model: Any, X: Any) -> Array:
+    return np.concatenate([_at_once(library, model, X[i : i + 1]) for i in range(len(X))])
 
 
 def size_rows(data: DataSet, ours: Any, theirs: Any) -> Iterator[Row]:
@@ -288,17 +283,13 @@ def size_rows(data: DataSet, ours: Any, theirs: Any) -> Iterator[Row]:
         SKLEARN: (sklearn_bytes(theirs), sum(tree.tree_.node_count for tree in theirs)),
         HORNBEAM: (ours.store_.nbytes, ours.store_.n_nodes),
     }
-    for case, unit, of in (
-        ("size", "MB", lambda size, n_nodes: size / 1e6),
-        ("size of a node", "bytes", lambda size, n_nodes: size / n_nodes),
-    ):
-        base, mine = (
-            Row(f"{RANDOM_FOREST}, {case}", data.name, name, of(*counted[name]), unit)
-            for name in (SKLEARN, HORNBEAM)
-        )
-        yield base
-        target = A_THIRD if unit == "MB" else None
-        yield replace(mine, meaning="as much").against(base, target)
+    for case, unit, target in (("size", "MB", A_THIRD), ("size of a node", "bytes", None)):
+        found = []
+        for name, (size, n_nodes) in counted.items():
+            value = size / 1e6 if unit == "MB" else size / n_nodes
+            found.append(Row(f"{RANDOM_FOREST}, {case}", data.name, name, value, unit))
+        yield found[0]
+        yield replace(found[1], meaning="as much").against(found[0], target)
 
 
 def sklearn_bytes(forest: Any) -> int:

@@ -21,7 +21,7 @@ import math
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -623,8 +623,7 @@ class Loss:
     n_scores: int
     settings: Array  # float64, handed to the kernels
     fill: int  # address, see kernels/slopes.py
-    measure: int  # address
-    kept: tuple[Any, ...]  # the compiled functions behind the addresses stay alive
+    kernels: tuple[Any, Any]  # fill and measure, which keeps the code at the addresses alive
     leaf_rule: LeafRule
     constant_hessian: bool
     convex: bool
@@ -633,6 +632,11 @@ class Loss:
     exact_hessian: bool = True
     start_rule: Start = field(default=_start_zero, repr=False)
     target_rule: Callable[[Array, str], None] = field(default=_any_target, repr=False)
+
+    @cached_property
+    def measure(self) -> int:
+        """Address of the other kernel; it is compiled when losses are first summed up."""
+        return address_of(self.kernels[1], MEASURE_SIGNATURE)
 
     @property
     def leaf_parameter(self) -> float:
@@ -670,25 +674,20 @@ def check_slopes(loss: Loss, peak: Array, order: int) -> None:
 
 
 @cache
-def _built_in_kernels(name: str) -> tuple[Any, Any, int, int]:
-    return _addresses(*_DECLARED[name].kernels(name))
-
-
-def _addresses(fill: Any, measure: Any) -> tuple[Any, Any, int, int]:
-    return fill, measure, address_of(fill, FILL_SIGNATURE), address_of(measure, MEASURE_SIGNATURE)
+def _built_in_kernels(name: str) -> tuple[Any, Any]:
+    return _DECLARED[name].kernels(name)
 
 
 def _built_in(name: str, shown: str, n_scores: int, settings: Sequence[float]) -> Loss:
     declared = _DECLARED[name]
-    fill, measure, fill_address, measure_address = _built_in_kernels(name)
+    kernels = _built_in_kernels(name)
     return Loss(
         shown,
         declared.task,
         n_scores,
         np.array(settings, np.float64),
-        fill_address,
-        measure_address,
-        (fill, measure),
+        address_of(kernels[0], FILL_SIGNATURE),
+        kernels,
         declared.leaf_rule,
         declared.constant_hessian,
         declared.convex,
@@ -794,8 +793,9 @@ class OwnLoss:
 
     Give ``value``, or ``gradient`` (and best ``hessian``), as plain functions of two
     floats, ``y`` and ``score``, in the part of Python that Numba understands. What is
-    missing is made of what is there: derivatives by differences (to about 1e-8 of their
-    size, for scores of a size around 1), a value by integrating the gradient from 0.
+    missing is made of what is there: derivatives by the rules of calculus, or by differences
+    (to about 1e-8 of their size) where a function is used that there is no rule for; a
+    value by integrating the gradient from 0.
 
     Parameters
     ----------
@@ -873,9 +873,8 @@ def _own(loss: Any, task: Task, n_classes: int) -> Loss:
         task=task,
         n_scores=1,
         settings=np.zeros(1),
-        fill=kernels[2],
-        measure=kernels[3],
-        kept=kernels[:2],
+        fill=address_of(kernels[0], FILL_SIGNATURE),
+        kernels=kernels,
         leaf_rule="newton",
         constant_hessian=False,
         convex=False,  # nobody knows
@@ -933,7 +932,7 @@ def _own_kernels(
     value: Callable[..., float] | None,
     gradient: Callable[..., float] | None,
     hessian: Callable[..., float] | None,
-) -> tuple[Any, Any, int, int]:
+) -> tuple[Any, Any]:
     """Compile a user's functions into kernels, kept on disk if they stand for themselves."""
     functions = [getattr(function, "py_func", function) for function in (value, gradient, hessian)]
     for function in functions:
@@ -945,13 +944,33 @@ def _own_kernels(
     inner = partial(_inner, variant=variant)
     parts = [None if f is None else inner(_with_our_exp(f)) for f in functions]
     try:
-        return _addresses(*_row_kernels(_own_value(*parts[:2]), _own_slope(*parts), variant))
+        measure = make_measure(inner(_own_value(*parts[:2])), variant)
+        address_of(measure, MEASURE_SIGNATURE)
+        return _own_fill(functions, parts, variant), measure
     except numba.core.errors.NumbaError as error:
         raise TypeError(
             f"The loss {name!r} could not be compiled. It must be made of functions of two "
             "numbers, (y, score), that return a number, in the part of Python that Numba "
             f"understands. Numba says: {error}"
         ) from error
+
+
+def _own_fill(functions: Sequence[Any], parts: Sequence[Any], variant: str | None) -> Any:
+    """The kernel of the slopes: as they are given, by calculus, or else by differences."""
+    rules = [_by_differences(*parts)]
+    if functions[1] is None or functions[2] is None:
+        rules.insert(0, _by_calculus(functions, parts, variant))
+    for number, rule in enumerate(rules):
+        own = None if variant is None else f"{variant} {rule.__name__}"
+        fill = make_fill(_inner(rule, own), own)
+        try:
+            address_of(fill, FILL_SIGNATURE)
+        except numba.core.errors.NumbaError:
+            if number == len(rules) - 1:
+                raise
+        else:
+            break
+    return fill
 
 
 def _with_our_exp(function: Callable[..., float]) -> Callable[..., float]:
@@ -1001,7 +1020,33 @@ def _own_value(value: Any, gradient: Any) -> Callable[..., float]:
     return integral
 
 
-def _own_slope(value: Any, gradient: Any, hessian: Any) -> Callable[..., tuple[float, float]]:
+def _by_calculus(
+    functions: Sequence[Any], parts: Sequence[Any], variant: str | None
+) -> Callable[..., tuple[float, float]]:
+    """Slopes by the rules of differentiation."""
+    from hornbeam.kernels.boosting.jets import make_jet, to_jet  # few need to wait for its rules
+
+    value, gradient = (None if f is None else _inner(f, variant) for f in functions[:2])
+    if gradient is not None:
+        given = parts[1]
+
+        def hessian_by_calculus(
+            y: float, score: float, settings: Array, k: int
+        ) -> tuple[float, float]:
+            jet = to_jet(gradient(y, make_jet(score, 1.0, 0.0)))
+            return float(1.0 * given(y, score)), jet.first
+
+        return hessian_by_calculus
+
+    def slopes_by_calculus(y: float, score: float, settings: Array, k: int) -> tuple[float, float]:
+        jet = to_jet(value(y, make_jet(score, 1.0, 0.0)))
+        return jet.first, jet.second
+
+    return slopes_by_calculus
+
+
+def _by_differences(value: Any, gradient: Any, hessian: Any) -> Callable[..., tuple[float, float]]:
+    """Slopes as they are given; those that are not are made of differences."""
     if gradient is not None and hessian is not None:
 
         def given(y: float, score: float, settings: Array, k: int) -> tuple[float, float]:

@@ -146,13 +146,13 @@ import numpy as np
 import hornbeam as hb
 from sklearn.exceptions import NotFittedError
 
-params = json.loads(sys.argv[1])
+Model, params = getattr(hb, sys.argv[1]), json.loads(sys.argv[2])
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1_000_000, 10)).astype(np.float32)
 y = rng.normal(size=len(X))
-small = hb.DecisionTreeRegressor(max_depth=4, **params)
+small = Model(max_depth=4, **params)
 digest = small.fit(X[:5000], y[:5000]).digest()
-model = hb.DecisionTreeRegressor(**params)
+model = Model(**params)
 sent = []
 
 def interrupt():
@@ -177,12 +177,10 @@ print(json.dumps({"waits": waits, "again": again}))
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("params", [{"n_jobs": 1}, {"n_jobs": 2}], ids=repr)
-def test_ctrl_c_stops_a_long_fit(params: dict[str, Any]) -> None:
-    """Within a second; nothing of the fit is left, and the team is usable."""
+def check_interrupts(name: str, params: dict[str, Any]) -> None:
+    """Ctrl-C works within a second; nothing of the fit is left, and the team is usable."""
     result = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, json.dumps(params)],
+        [sys.executable, "-c", INTERRUPTED, name, json.dumps(params)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -191,6 +189,12 @@ def test_ctrl_c_stops_a_long_fit(params: dict[str, Any]) -> None:
     outcome = json.loads(result.stdout)
     assert outcome["again"]
     assert len(outcome["waits"]) == 2 and max(outcome["waits"]) < 1.0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("params", [{"n_jobs": 1}, {"n_jobs": 2}], ids=repr)
+def test_ctrl_c_stops_a_long_fit(params: dict[str, Any]) -> None:
+    check_interrupts("DecisionTreeRegressor", params)
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ class _Explainer:
             threshold = float(column[column <= cut].max())
             yes = self._side("yes", there & (column <= cut))
             no = self._side("no", there & (column > cut))
-            question = f"{name} <= {self.view.number(threshold)}"
+            question = f"{name} <= {threshold:.6g}"
             candidate = Candidate(
                 feature, name, question, (yes, no), n_tried=len(cuts), unknown=unknown
             )

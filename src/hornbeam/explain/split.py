@@ -67,7 +67,7 @@ def explain_split(
     x0 = sunny: gain = 0.971 - 2/5*0.000 - 3/5*0.000 = 0.971
     gain ratio = 0.971 / 0.971 = 1.000, split information = -2/5*log2(2/5) - 3/5*log2(3/5) = 0.971
     x0 gains most; next is x1 with 0.420.
-    Tried of x0 (gains): x0 = sunny: 0.971; x0 in {overcast, sunny}: 0.420; 1 more.
+    Tried of x0 (gains): x0 = sunny: 0.971; x0 in {overcast, sunny}: 0.420.
     """
     _check_node(estimator, node)
     if hasattr(estimator, "_growth_rules"):
@@ -299,7 +299,7 @@ class _Explainer:
         name = self.view.feature_names[tried.feature]
         if threshold == np.inf:
             return f"{name} is not missing"
-        text = f"{name} <= {self.view.number(threshold)}"
+        text = f"{name} <= {threshold:.6g}"
         return text + (" or missing" if tried.has_missing and missing_left else "")
 
     def _set_question(self, tried: Tried, left: Array) -> str:

@@ -86,7 +86,7 @@ def count_draws(bootstrap: bool, max_samples: Any, n_rows: int) -> int:
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, Integral):
-        if max_samples > n_rows:
+        if int(max_samples) > n_rows:
             raise ValueError(
                 f"`max_samples` must be <= n_samples={n_rows} but got value {max_samples}."
             )

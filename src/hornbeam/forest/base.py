@@ -19,6 +19,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.data.coding import encode_like
+from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, count_draws
 from hornbeam.forest.growing import Plantation
@@ -114,14 +116,14 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         y = self._target(y, matrix.shape[0], seed)
         task = template._task(schema, matrix, y, weight, fitted)
         del fitted["max_features_"]  # that of a tree
-        rules = replace(task.rules, count_constant=self.constant_features == "count")
-        task = replace(task, rules=rules)
+        task = self._refine(task, template, schema)
         n_drawable = int(np.count_nonzero(task.target.weight))
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
         bags = Bags.of(seed, task.target.weight, n_draws)
         fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws}
         self._check_fits(earlier, fitted)
         self._grow(task, bags, y, earlier, fitted)
+        self._note(task, bags, y, fitted)
         self._forget()
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -132,6 +134,16 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         template = self._template()
         template.__class__ = type(type(self).__name__, (type(template),), {})
         return template
+
+    def _refine(self, task: Task, template: CartTree, schema: Schema) -> Task:
+        """What a forest wants otherwise than a tree."""
+        rules = replace(task.rules, count_constant=self.constant_features == "count")
+        counted = task.target.weight > 0
+        if template.finder == "exact" or counted.all():
+            return replace(task, rules=rules)
+        # rows that are left out must not make bins either
+        codes = template._encode(schema, task.matrix[np.flatnonzero(counted)])
+        return replace(task, rules=rules, codes=encode_like(codes, task.matrix, self.n_jobs))
 
     def _target(self, y: Any, n_rows: int, seed: int) -> Any:
         """What the trees are grown on: y, unless a forest needs none."""
@@ -171,6 +183,9 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             out_of_bag.add(fitted["store_"], 0)
         if self.oob_score or self.early_stopping:
             fitted |= out_of_bag.attributes()
+
+    def _note(self, task: Task, bags: Bags, y: Any, fitted: dict[str, Any]) -> None:  # noqa: B027
+        """Whatever else is to be kept of the training rows."""
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -144,10 +144,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
                 f"{fitted['n_outputs_']}: fit one forest per output."
             )
 
-    def _grow(
-        self, task: Task, bags: Bags, y: Any, earlier: dict[str, Any], fitted: dict[str, Any]
-    ) -> None:
-        super()._grow(task, bags, y, earlier, fitted)
+    def _note(self, task: Task, bags: Bags, y: Any, fitted: dict[str, Any]) -> None:
         if self.leaf_samples:
             store, weight = fitted["store_"], task.target.weight
             leaves = store.leaves(task.matrix, self.n_jobs)

@@ -15,12 +15,11 @@ import numpy as np
 
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, balance_bag
+from hornbeam.forest.packing import Packer
 from hornbeam.forest.store import ForestStore
 from hornbeam.kernels import state as s
 from hornbeam.runtime.team import run_team, thread_count
 from hornbeam.tree.grower import Stage, growth_seconds, lay_out_rows
-from hornbeam.tree.importance import feature_gains
-from hornbeam.tree.pruning import prune_by_cost
 from hornbeam.tree.task import Task
 
 
@@ -33,7 +32,7 @@ class Plantation:
         self.task = task
         self.bags = bags
         self.balanced = balanced
-        self.ccp_alpha = ccp_alpha
+        self._packer = Packer(task, ccp_alpha)
         self.n_jobs = n_jobs
         self._stop = _StopSwitch()
         self._idle: list[Stage] = []
@@ -77,21 +76,12 @@ class Plantation:
         rows = lay_out_rows(replace(task.target, weight=weight), task.criterion)
         stage = self._take_stage()
         stage.problem.real[s.MIN_WEIGHT_LEAF] = self._weight_share * weight.sum()
-        nodes = stage.grow(rows, self.bags.key(number), inline=True)
+        stage.grow(rows, self.bags.key(number), inline=True)
         if self._stop.pressed:  # the tree may be half grown
             return None
-        tree = task.tree(nodes)
+        packed = self._packer.pack(stage)
         self._idle.append(stage)
-        if self.ccp_alpha > 0.0:
-            tree = prune_by_cost(tree, self.ccp_alpha)
-        gains = feature_gains(tree, len(task.codes.n_codes))
-        classes = task.criterion.summed == "classes"
-        return ForestStore.pack(
-            [tree],
-            by_table=classes or task.target.n_outputs > 1,
-            class_start=task.target.class_start if classes else None,
-            keep_inner=task.criterion.summed == "order",
-        ), gains
+        return packed
 
     def _take_stage(self) -> Stage:
         """A stage that no other thread is using."""

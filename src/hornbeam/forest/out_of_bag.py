@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from scipy.sparse import issparse
+from sklearn.base import is_classifier
 from sklearn.metrics import r2_score
 
 from hornbeam.data.target import read_values, read_weights
@@ -198,7 +198,9 @@ def _falls_of_tree(
 
 def _score_of_classes(store: ForestStore, rows: Array, truth: Array, weight: Array) -> float:
     """Share of the weight whose class is right, mean over the outputs."""
-    found = _most_probable(store.scores(rows, 1), store.class_start)
+    scores = store.scores(rows, 1)
+    assert scores is not None  # rows of a table that was checked when it was read
+    found = _most_probable(scores, store.class_start)
     return float(np.average(np.mean(found == truth, axis=1), weights=weight))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from hornbeam.data.schema import Schema
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.quantiles import LeafSamples
@@ -22,6 +24,7 @@ class SavableForest(SavableModel):
 
     store_: ForestStore
     tree_gains_: Array
+    leaf_samples_: LeafSamples  # only if they were asked for
     seed_: int
     n_rows_in_: int
     n_draws_: int
@@ -35,6 +38,7 @@ class SavableForest(SavableModel):
             "seed": int(self.seed_),
             "n_rows": int(self.n_rows_in_),
             "n_draws": int(self.n_draws_),
+            "oob_score": self.__dict__.get("oob_score_"),
             "has_samples": "leaf_samples_" in self.__dict__,
         }
 
@@ -55,6 +59,9 @@ class SavableForest(SavableModel):
         found = {name: take_array(arrays, f"forest.{name}") for name in STORE_FIELDS}
         forest.store_ = _checked_store(forest, found, n_values)
         forest.tree_gains_ = take_array(arrays, "gains")
+        oob_score = take(header, "oob_score", float, type(None))
+        if oob_score is not None:
+            forest.oob_score_ = oob_score
         if take(header, "has_samples", bool):
             names = [field.name for field in fields(LeafSamples)]
             samples = {name: take_array(arrays, f"samples.{name}") for name in names}
@@ -66,16 +73,10 @@ class SavableForest(SavableModel):
         checked = dict(state)
         if "store_" in checked:
             store, schema = checked["store_"], checked.get("schema_")
-            if not isinstance(store, ForestStore) or schema is None:
+            if not isinstance(store, ForestStore) or not isinstance(schema, Schema):
                 raise ModelFileError("The pickled forest has a store_ that is none, or no schema_.")
-            checked["store_"] = check_store(
-                store.arrays(),
-                bool(store.by_table),
-                schema.n_features,
-                _n_values(checked),
-                schema.n_categories,
-                schema.is_category,
-            )
+            kinds = schema.n_categories, schema.is_category
+            checked["store_"] = store.checked(schema.n_features, _n_values(checked), *kinds)
             _check_numbers(checked)
         super().__setstate__(checked)  # type: ignore[misc]
 
@@ -89,24 +90,39 @@ def _checked_store(forest: Any, arrays: dict[str, Array], n_values: int) -> Fore
 
 
 def _n_values(state: dict[str, Any]) -> int:
+    """How many numbers a leaf predicts, by the classes or the outputs."""
     classes = state.get("classes_")
     if classes is None:
-        return int(state["n_outputs_"])
-    return sum(len(c) for c in classes) if isinstance(classes, list) else len(classes)
+        return _whole(state, "n_outputs_", 1, MAX_ROWS)
+    names = classes if isinstance(classes, list) else [classes]
+    if not all(isinstance(c, np.ndarray) and c.ndim == 1 and len(c) for c in names):
+        raise ModelFileError("The classes of the pickled forest are none.")
+    return sum(len(c) for c in names)
+
+
+def _whole(state: dict[str, Any], name: str, least: int, most: int) -> int:
+    """A whole number of a forest's state, checked."""
+    value = state.get(name)
+    if not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise ModelFileError(f"{name} cannot be {value!r:.60}: it is from {least} to {most}.")
+    return int(value)
 
 
 def _check_numbers(state: dict[str, Any]) -> None:
     """What is neither in the header's common part nor in the store."""
-    gains = checked_array(state["tree_gains_"], "gains", STAT, 2)
-    expected = (state["store_"].n_trees, state["n_features_in_"])
+    store, n_features = state["store_"], state["schema_"].n_features
+    _whole(state, "n_features_in_", n_features, n_features)
+    _whole(state, "n_rows_in_", 1, MAX_ROWS)
+    _whole(state, "n_draws_", 0, MAX_ROWS)
+    _whole(state, "seed_", 0, 2**63 - 1)
+    if store.by_table != ("classes_" in state or store.n_values > 1):
+        raise ModelFileError("The leaves do not predict what the forest does.")
+    gains = checked_array(state.get("tree_gains_"), "gains", STAT, 2)
+    expected = (store.n_trees, n_features)
     if gains.shape != expected or not np.isfinite(gains).all():
         raise ModelFileError(f"gains must be {expected} finite numbers.")
-    if not 1 <= state["n_rows_in_"] <= MAX_ROWS or not 0 <= state["n_draws_"] <= MAX_ROWS:
-        raise ModelFileError("The number of training rows or of draws cannot be.")
     if "leaf_samples_" in state:
-        _check_samples(state["leaf_samples_"], state["store_"])
-    if not 0 <= state["seed_"] < 2**63:
-        raise ModelFileError(f"The seed {state['seed_']} cannot be.")
+        _check_samples(state["leaf_samples_"], store)
 
 
 def _check_samples(samples: Any, store: ForestStore) -> None:

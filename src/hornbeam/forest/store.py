@@ -160,7 +160,7 @@ class ForestStore:
                 )
         if len(stores) == 1:
             return first
-        table, rows = _distinct(np.concatenate([store.table for store in stores]))
+        table, rows = distinct_rows(np.concatenate([store.table for store in stores]))
         root = _ends(np.concatenate([np.diff(store.root) for store in stores]))
         small: dict[str, Any] = {
             "root": root,
@@ -494,7 +494,7 @@ def _pack_tree(tree: Tree, by_table: bool, class_start: Any, keep_inner: bool) -
     )
     table, unit = np.empty((0, n_values)), 1.0
     if by_table:
-        table, rows = _distinct(tree.value[leaf])
+        table, rows = distinct_rows(tree.value[leaf])
         nodes["threshold"][leaf] = tree.weight[leaf]
         nodes["child"][leaf] = ~rows
     else:
@@ -540,7 +540,7 @@ def _asks_set(nodes: Array) -> Array:
     return (nodes["child"] >= 0) & (nodes["feature"] & CATEGORY != 0)
 
 
-def _distinct(rows: Array) -> tuple[Array, Array]:
+def distinct_rows(rows: Array) -> tuple[Array, Array]:
     """Distinct rows, in the order of a key, and which of them each row is."""
     bits = np.ascontiguousarray(rows).view(np.uint64)
     factors = (np.arange(rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)) * np.uint64(

@@ -21,8 +21,10 @@ import math
 from numba import int64, types
 
 from hornbeam.dtypes import EPSILON
+from hornbeam.kernels.ranges import find_ranges, spans_codes
 from hornbeam.kernels.split import ask_about_node, number_anew
 from hornbeam.kernels.state import (
+    ASK_RANGES,
     BEST_FIRST,
     CAPACITY,
     CATEGORY_WORDS,
@@ -46,6 +48,7 @@ from hornbeam.kernels.state import (
     PERFECT_SCORE,
     PROBLEM_AT,
     READY,
+    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
@@ -162,18 +165,27 @@ def may_split(problem, nodes, node):
 
 
 @inlined
-def list_features(problem, nodes, node, desk):
+def is_constant(problem, nodes, node, scratch, feature):
+    """Whether a feature is known to be constant in a node."""
+    if scratch.ask[ASK_RANGES]:
+        return not spans_codes(scratch, feature)
+    return (
+        problem.whole[KNOWS_CONSTANT]
+        and nodes.constant[node * problem.whole[N_FEATURES] + feature] != 0
+    )
+
+
+@inlined
+def list_features(problem, nodes, node, scratch, desk):
     """List the features that are not known to be constant; returns how many.
 
     All of them where the constant ones count.
     """
-    n_features = problem.whole[N_FEATURES]
     n_candidates = 0
-    for feature in range(n_features):
+    for feature in range(problem.whole[N_FEATURES]):
         desk.features[n_candidates] = feature
-        unknown = not problem.whole[KNOWS_CONSTANT] or problem.whole[COUNT_CONSTANT]
-        if unknown or nodes.constant[node * n_features + feature] == 0:
-            n_candidates += 1
+        counts = problem.whole[COUNT_CONSTANT]
+        n_candidates += counts or not is_constant(problem, nodes, node, scratch, feature)
     return n_candidates
 
 
@@ -209,7 +221,7 @@ def nothing_better(problem, nodes, node, desk, rank):
 
 
 @inlined
-def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):
+def search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
     n_features = problem.whole[N_FEATURES]
@@ -220,8 +232,8 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared)
         if place >= last or atomic_load(shared, STOP) != 0:
             return
         feature = desk.features[place]
-        knows = problem.whole[KNOWS_CONSTANT]
-        if knows and nodes.constant[node * n_features + feature]:  # drawn because they count
+        counts = problem.whole[COUNT_CONSTANT]
+        if counts and is_constant(problem, nodes, node, scratch, feature):
             continue
         search = problem.whole[SEARCH_NUMBER]
         if problem.is_category[feature]:
@@ -232,7 +244,7 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared)
             if nothing_better(problem, nodes, node, desk, rank):
                 words[WORD_FOUND] = problem.whole[MAX_FEATURES]
                 return
-        elif knows:
+        elif problem.whole[KNOWS_CONSTANT]:
             nodes.constant[node * n_features + feature] = 1
 
 
@@ -251,7 +263,11 @@ def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank,
     if problem.whole[NUMBER_ANEW]:
         number_anew(problem, rows, nodes, node, scratch)
     if rank == 0:
-        words[WORD_FEATURES] = list_features(problem, nodes, node, desk)
+        if problem.whole[ROW_STRIDE] > 0:
+            scratch.ask[ASK_RANGES] = 1
+            first, last = int64(nodes.first[node]), int64(nodes.last[node])
+            find_ranges(problem, rows.row, first, last, scratch)
+        words[WORD_FEATURES] = list_features(problem, nodes, node, scratch, desk)
         words[WORD_FOUND] = 0
     barrier(words, size)
     n_candidates = words[WORD_FEATURES]
@@ -270,7 +286,7 @@ def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank,
             atomic_store(words, NEXT_TASK, drawn)
         barrier(words, size)
         drawn += need
-        search_round(slots, problem, nodes, node, desk, desk_at, rank, drawn, shared)
+        search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, drawn, shared)
         barrier(words, size)
 
 

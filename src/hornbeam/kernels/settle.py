@@ -59,32 +59,64 @@ def best_rank(desk, size):
 
 
 @inlined
-def part_by_bin(problem, rows, nodes, node, scratch, feature, cut, missing_left):
-    """`part_rows` for a number feature in bins of a classifier's rows: nothing to ask per row."""
-    offset = feature * problem.whole[N_ROWS]
+def list_sides(problem, scratch, desk, rank, feature, cut, missing_left):
+    """For each code in bins whether it goes left, so that no row has to be asked more."""
+    sides, n_codes = scratch.sides, problem.n_codes[feature]
+    if problem.is_category[feature]:
+        member_at = rank * problem.whole[MAX_CATEGORIES]
+        for code in range(n_codes):
+            sides[code] = desk.member[member_at + code] == LEFT
+    else:
+        for code in range(n_codes):
+            sides[code] = code <= cut
+    sides[MISSING_BIN] = missing_left
+
+
+@inlined
+def part_by_bin(problem, rows, nodes, node, scratch, desk, rank):
+    """`part_rows` where codes are bins and rows have one label and weight, or three moments."""
+    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
+    list_sides(problem, scratch, desk, rank, feature, cut, desk.best_missing_left[rank])
+    offset, sides = feature * problem.whole[N_ROWS], scratch.sides
     row, labels, stats, bins = rows.row, rows.labels, rows.stats, problem.bins
     spare_row, spare_labels = scratch.spare_row, scratch.spare_labels
     spare_stats = scratch.spare_stats
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     left, right = first, 0
     low_code, high_code = int64(-1), int64(MISSING_BIN)
-    for j in range(first, last):
-        here, label, stat = row[j], labels[j], stats[j]
-        code = int64(bins[offset + here])
-        below = code <= cut
-        low_code = max(low_code, code if below else int64(-1))
-        high_code = min(high_code, int64(MISSING_BIN) if below else code)
-        goes_left = int64(below or (missing_left and code == MISSING_BIN))
-        row[left], labels[left], stats[left] = here, label, stat
-        spare_row[right], spare_labels[right], spare_stats[right] = here, label, stat
-        left += goes_left
-        right += 1 - goes_left
+    if problem.whole[N_LABELS] == 1:
+        for j in range(first, last):
+            here, label, stat = row[j], labels[j], stats[j]
+            code = int64(bins[offset + here])
+            goes_left = int64(sides[code])
+            low_code = max(low_code, code if code <= cut else int64(-1))
+            high_code = min(high_code, int64(MISSING_BIN) if code <= cut else code)
+            row[left], labels[left], stats[left] = here, label, stat
+            spare_row[right], spare_labels[right], spare_stats[right] = here, label, stat
+            left += goes_left
+            right += 1 - goes_left
+        for i in range(right):
+            labels[left + i] = spare_labels[i]
+        for i in range(right):
+            stats[left + i] = spare_stats[i]
+    else:
+        for j in range(first, last):
+            here = row[j]
+            weight, total, second = stats[3 * j], stats[3 * j + 1], stats[3 * j + 2]
+            code = int64(bins[offset + here])
+            goes_left = int64(sides[code])
+            low_code = max(low_code, code if code <= cut else int64(-1))
+            high_code = min(high_code, int64(MISSING_BIN) if code <= cut else code)
+            row[left], spare_row[right] = here, here
+            stats[3 * left], spare_stats[3 * right] = weight, weight
+            stats[3 * left + 1], spare_stats[3 * right + 1] = total, total
+            stats[3 * left + 2], spare_stats[3 * right + 2] = second, second
+            left += goes_left
+            right += 1 - goes_left
+        for i in range(3 * right):
+            stats[3 * left + i] = spare_stats[i]
     for i in range(right):
         row[left + i] = spare_row[i]
-    for i in range(right):
-        labels[left + i] = spare_labels[i]
-    for i in range(right):
-        stats[left + i] = spare_stats[i]
     nodes.low_code[node] = low_code
     nodes.high_code[node] = high_code if high_code < MISSING_BIN else -1
     return left
@@ -213,10 +245,10 @@ def settle(slots, node, desk_at, size):
     nodes.missing_left[node] = desk.best_missing_left[rank]
     if problem.whole[RANDOM_CUTS]:
         nodes.threshold[node] = desk.best_threshold[rank]
-    plain = problem.whole[BYTES] and not problem.is_category[feature]
-    if plain and problem.whole[N_LABELS] == 1 and problem.whole[N_STATS] == 1:
-        cut, missing_left = desk.best_cut[rank], desk.best_missing_left[rank]
-        middle = part_by_bin(problem, rows, nodes, node, scratch, feature, cut, missing_left)
+    n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
+    usual = (n_labels == 1 and n_stats == 1) or (n_labels == 0 and n_stats == 3)
+    if problem.whole[BYTES] and usual:
+        middle = part_by_bin(problem, rows, nodes, node, scratch, desk, rank)
     else:
         middle = part_rows(problem, rows, nodes, node, scratch, desk, rank)
     if problem.is_category[feature]:

@@ -26,6 +26,7 @@ from hornbeam.kernels.state import (
     ASK_LOWER,
     ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
+    ASK_RANGES,
     ASK_UPPER,
     ASK_WEIGHT,
     MIN_LEAF,
@@ -61,8 +62,12 @@ def note_all(occupied, n_codes):
 
 
 @inlined
-def code_range(bins, row, offset, first, last):
-    """Smallest and largest code of a node's rows, and how many rows have none."""
+def code_range(problem, scratch, row, feature, first, last):
+    """Smallest and largest code of a node's rows, and whether some rows have none."""
+    if scratch.ask[ASK_RANGES]:
+        missing = scratch.top[feature] == MISSING_BIN
+        return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
+    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
     low, high = int64(MISSING_BIN), int64(-1)
     n_missing = int64(0)
     for j in range(first, last):
@@ -72,6 +77,12 @@ def code_range(bins, row, offset, first, last):
         low = min(low, code)
         high = max(high, int64(-1) if missing else code)
     return low, high, n_missing
+
+
+@inlined
+def goes_first(code, cut, missing_left):
+    """1 if a code is on the left side of a cut, else 0; no branch to mispredict."""
+    return int64(code <= cut) | (int64(code == MISSING_BIN) & int64(missing_left))
 
 
 @inlined
@@ -321,30 +332,32 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
         span = scratch.class_span if anew else problem.class_start
         total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
-        low, high, n_missing = code_range(bins, row, offset, first, last)
+        sums = scratch.cell_sums
+        low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
             return 0.0
         threshold, cut = math.inf, high
         if low < high:
             threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
         for missing_left in range(1 + (n_missing > 0)):
-            for k in range(n_classes):
-                left[k] = 0.0
-                right[k] = 0.0
+            for k in range(2 * n_classes):
+                sums[k] = 0.0
             left_rows = int64(0)
             for j in range(first, last):
                 code = int64(bins[offset + row[j]])
-                goes_left = code <= cut or (missing_left and code == MISSING_BIN)
+                goes_left = goes_first(code, cut, missing_left)
                 left_rows += goes_left
-                side_sums = left if goes_left else right
-                side_sums[labels[j - shift]] += stats[j]
+                sums[goes_left * n_classes + labels[j - shift]] += stats[j]
             left_weight = 0.0
             left_squares, right_squares = 0.0, 0.0
             for k in range(n_classes):
+                left[k] = sums[n_classes + k]
                 left_weight += left[k]
                 right[k] = total[k] - left[k]
                 left_squares += left[k] * left[k]
                 right_squares += right[k] * right[k]
+                sums[n_classes + k] = 0.0
+                sums[k] = 0.0
             right_weight = real[ASK_WEIGHT] - left_weight
             min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
             if not allows(min_leaf, min_weight, last - first, left_rows, left_weight, right_weight):
@@ -490,7 +503,7 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         bins, row, stats = problem.bins, rows.row, rows.stats
         offset, total, real = feature * problem.whole[N_ROWS], scratch.total, scratch.real
-        low, high, n_missing = code_range(bins, row, offset, first, last)
+        low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
             return 0.0
         threshold, cut = math.inf, high
@@ -501,11 +514,12 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
             weight, total_y, second = 0.0, 0.0, 0.0
             for j in range(first, last):
                 code = int64(bins[offset + row[j]])
-                goes_left = code <= cut or (missing_left and code == MISSING_BIN)
+                goes_left = goes_first(code, cut, missing_left)
                 left_rows += goes_left
-                weight += stats[3 * j] if goes_left else 0.0
-                total_y += stats[3 * j + 1] if goes_left else 0.0
-                second += stats[3 * j + 2] if goes_left else 0.0
+                share = float64(goes_left)  # 1 or 0: a branch would be a coin toss
+                weight += share * stats[3 * j]
+                total_y += share * stats[3 * j + 1]
+                second += share * stats[3 * j + 2]
             left = (weight, total_y, second)
             right = (total[0] - weight, total[1] - total_y, total[2] - second)
             min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]

@@ -50,13 +50,14 @@ def random_cut(problem, feature, low, high, key):
     threshold = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
     if threshold >= top and high > low:
         threshold = bottom
-    cut, above = low, high + 1
-    while above - cut > 1:  # the last code whose value is at most the threshold
-        middle = (cut + above) // 2
-        if book[start + middle] <= threshold:
-            cut = middle
-        else:
-            above = middle
+    cut, step = low, int64(1)  # find the last code whose value is at most the threshold
+    while 2 * step <= high - low:
+        step *= 2
+    while step > 0:
+        ahead = min(cut + step, high)
+        # no branch: it would be a coin toss
+        cut += (ahead - cut) * int64(book[start + ahead] <= threshold)
+        step //= 2
     if problem.whole[BYTES]:
         threshold = book[start + cut]
     return threshold, cut

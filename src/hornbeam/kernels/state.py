@@ -23,6 +23,7 @@ class Problem(NamedTuple):
     book: F8  # values behind the codes, for random cuts: book[book_start[feature] + code]
     book_start: I8
     class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
+    by_row: U1  # the same codes row by row, ROW_STRIDE apart; empty if ROW_STRIDE is 0
     origin: I4  # row in the table of each row of a tile (see kernels/tile.py)
     whole: I8  # settings, numbered below
     real: F8  # settings, numbered below
@@ -71,7 +72,8 @@ KEEP_SET = 38  # address of kernels.split_categories.keep_category_set
 HAND_ON_BOUNDS = 39  # address of kernels.constraints.hand_on_bounds
 COUNT_CONSTANT = 40  # a constant feature counts towards MAX_FEATURES
 NUMBER_ANEW = 41  # classes may be numbered anew (kernels/split_bins.py)
-N_WHOLE = 42
+ROW_STRIDE = 42  # of by_row, 0 if it is not there (kernels/ranges.py)
+N_WHOLE = 43
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -168,6 +170,10 @@ class Scratch(NamedTuple):
     cell_rows: I4  # per cell
     cell_words: I8  # rows and weight per cell in one word (kernels/split_bins.py)
     occupied: U8  # a bit per code that has a cell in use
+    sides: U1  # per code: goes left
+    low: U1  # per feature: smallest code of a node, see kernels/ranges.py
+    high: U1  # ... largest known code plus 1
+    top: U1  # ... largest code
     labels: I4  # labels of a node's rows, its classes numbered anew
     new_number: I4  # of each class
     class_span: I8  # class_start for these numbers
@@ -209,6 +215,7 @@ ANSWER_KEY = 13  # index of the last key on the left
 ANSWER_ROWS = 14  # rows on the left
 ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
 ASK_WHOLE_WEIGHTS = 16  # weights are whole numbers, so that sums of them are exact
+ASK_RANGES = 18  # low, high and top are known
 ASK_ANEW = 17  # the node's classes are numbered anew
 N_ASK = 24
 

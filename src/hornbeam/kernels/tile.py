@@ -12,6 +12,7 @@ from numba import int64, types, uint32, uint64
 
 from hornbeam.dtypes import MISSING_RANK
 from hornbeam.kernels.order import ENTRY_MASK
+from hornbeam.kernels.ranges import find_ranges, spans_codes
 from hornbeam.kernels.state import (
     ASK_IN_SPARE,
     BYTES,
@@ -21,6 +22,7 @@ from hornbeam.kernels.state import (
     NODES_AT,
     PROBLEM_AT,
     RANDOM_CUTS,
+    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
     SORT,
@@ -66,10 +68,18 @@ def make_tile(slots, tile_slots, node):
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     tile = load_problem(tile_slots, PROBLEM_AT)
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    n_features = problem.whole[N_FEATURES]
+    n_features, stride = problem.whole[N_FEATURES], problem.whole[ROW_STRIDE]
     tile.whole[N_ROWS] = last - first
+    if stride > 0:
+        find_ranges(problem, rows.row, first, last, scratch)
+        for j in range(first, last):
+            start = int64(rows.row[j]) * stride
+            for i in range(stride):
+                tile.by_row[(j - first) * stride + i] = problem.by_row[start + i]
     for feature in range(n_features):
         tile.n_codes[feature] = problem.n_codes[feature]
+        if stride > 0 and not spans_codes(scratch, feature):
+            continue
         if problem.whole[KNOWS_CONSTANT] and nodes.constant[node * n_features + feature]:
             continue
         kept = problem.whole[RANDOM_CUTS]  # they look up the value behind a rank

@@ -66,7 +66,9 @@ def pack_trees(trees: Sequence[Tree]) -> dict[str, Array]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def take_trees(arrays: dict[str, Array], schema: Any, n_values: int) -> list[Tree]:
+def take_trees(
+    arrays: dict[str, Array], schema: Any, n_values: int, missing_is_branch: bool = False
+) -> list[Tree]:
     """Remove the arrays that `pack_trees` made and return the trees, all checked.
 
     Parameters
@@ -77,6 +79,8 @@ def take_trees(arrays: dict[str, Array], schema: Any, n_values: int) -> list[Tre
         What the model knows of its columns.
     n_values : int
         Number of values a node predicts.
+    missing_is_branch : bool
+        Whether a multiway split may have one more branch for missing values.
 
     Returns
     -------
@@ -92,7 +96,10 @@ def take_trees(arrays: dict[str, Array], schema: Any, n_values: int) -> list[Tre
     trees = []
     for number in range(len(nodes) - 1):
         parts = {name: array[_span(name, number, nodes, words)] for name, array in fields.items()}
-        trees.append(validate_tree(parts, schema.n_features, n_values, n_categories, is_category))
+        tree = validate_tree(
+            parts, schema.n_features, n_values, n_categories, is_category, missing_is_branch
+        )
+        trees.append(tree)
     return trees
 
 

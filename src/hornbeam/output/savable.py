@@ -76,7 +76,8 @@ class SavableTree(SavableModel):
         estimator.max_features_ = take(header, "max_features", int)
         if not 1 <= estimator.max_features_ <= estimator.n_features_in_:
             raise ModelFileError(f"max_features {estimator.max_features_} cannot be.")
-        trees = take_trees(arrays, estimator.schema_, n_values)
+        own_branch = getattr(estimator, "missing", None) == "category"  # of ID3
+        trees = take_trees(arrays, estimator.schema_, n_values, own_branch)
         if len(trees) != 1:
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]

@@ -30,6 +30,7 @@ def validate_tree(
     n_values: int,
     n_categories: Array,
     is_category: Array,
+    missing_is_branch: bool = False,
 ) -> Tree:
     """Build a `Tree` from arrays that nobody vouches for.
 
@@ -45,6 +46,8 @@ def validate_tree(
         Categories per column, 0 for numbers.
     is_category : bool array of length n_features
         Which columns are categories.
+    missing_is_branch : bool
+        Whether a multiway split may have one more branch, the last, for missing values.
 
     Returns
     -------
@@ -59,7 +62,8 @@ def validate_tree(
     columns = _typed_columns(arrays)
     _check_lengths(columns, n_values)
     _check_links(columns)
-    _check_questions(columns, n_features, np.asarray(n_categories), np.asarray(is_category))
+    categories = np.asarray(n_categories)
+    _check_questions(columns, n_features, categories, np.asarray(is_category), missing_is_branch)
     _check_sets(columns, np.asarray(n_categories))
     _check_statistics(columns)
     return Tree(**columns)
@@ -95,6 +99,7 @@ def validated_state(state: Mapping[str, Any]) -> dict[str, Any]:
         n_values,
         schema.n_categories,
         schema.is_category,
+        checked.get("missing") == "category",
     )
     return checked
 
@@ -194,7 +199,11 @@ def _check_links(columns: Mapping[str, Array]) -> None:
 
 
 def _check_questions(
-    columns: Mapping[str, Array], n_features: int, n_categories: Array, is_category: Array
+    columns: Mapping[str, Array],
+    n_features: int,
+    n_categories: Array,
+    is_category: Array,
+    missing_is_branch: bool,
 ) -> None:
     if len(n_categories) != n_features or len(is_category) != n_features:
         raise ModelFileError(f"The schema does not describe the {n_features} features.")
@@ -210,9 +219,8 @@ def _check_questions(
     _require(columns, "feature", inner, fits, "the kind of split does not fit this column")
     several = kind[inner] == MULTIWAY
     expected = np.where(several, n_categories[asked], 2)
-    own = several & (branches == expected + 1) & (missing == expected)
-    rule = "a multiway split has one branch per category and maybe one for missing values, "
-    rule += "any other has two"
+    own = several & missing_is_branch & (branches == expected + 1) & (missing == expected)
+    rule = "a multiway split has one branch per category, any other has two"
     _require(columns, "n_branches", inner, (branches == expected) | own, rule)
     known = (missing >= 0) & (missing < branches)
     _require(columns, "missing_branch", inner, known, "there is no such branch")

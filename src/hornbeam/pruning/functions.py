@@ -41,7 +41,7 @@ def prune_cost_complexity(estimator: Any, ccp_alpha: float) -> Any:
     >>> import hornbeam as hb
     >>> X, y = [[0], [1], [2], [3], [4], [5]], [0, 0, 1, 0, 1, 1]
     >>> tree = hb.DecisionTreeClassifier().fit(X, y)
-    >>> pruned = hb.prune_cost_complexity(tree, 0.1)
+    >>> pruned = hb.prune_cost_complexity(tree, 0.15)
     >>> tree.get_n_leaves(), pruned.get_n_leaves()
     (4, 2)
     """
@@ -83,7 +83,7 @@ def prune_reduced_error(estimator: Any, X: Any, y: Any, sample_weight: Any = Non
     >>> tree = hb.DecisionTreeClassifier().fit(X, y)
     >>> pruned = hb.prune_reduced_error(tree, [[0.5], [2], [3], [4.5]], [0, 0, 0, 1])
     >>> pruned.get_n_leaves(), pruned.predict([[2], [3], [4]]).tolist()
-    (2, [0, 0, 1])
+    (3, [0, 0, 1])
     """
     tree = _tree_of(estimator)
     leaves = estimator.apply(X)

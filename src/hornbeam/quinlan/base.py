@@ -122,7 +122,7 @@ class QuinlanTree(SavableTree, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
                 f"y has {len(classes.names)} columns; {name} predicts one output. Fit one tree "
                 "per column (sklearn.multioutput.MultiOutputClassifier does)."
             )
-        if np.ndim(y) == 2:
+        if np.asarray(y).ndim == 2:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. Pass y.ravel().",
                 DataConversionWarning,

@@ -129,8 +129,8 @@ class C45Classifier(QuinlanTree):
         >>> y = ["low", "low", "high", "high", "high"] * 4
         >>> tree = hb.C45Classifier().fit(X, y)
         >>> print(tree.rules(X, y))
-        if x1 <= 2 then low (8 rows, 0 wrong)
-        otherwise high
+        if x1 > 2 then high (12 rows, 0 wrong)
+        otherwise low
         """
         check_is_fitted(self)
         matrix = as_dense(self.schema_.read(X, type(self).__name__))

@@ -56,7 +56,7 @@ class ID3Classifier(QuinlanTree):
     >>> X = [["sunny", "high"], ["sunny", "normal"], ["overcast", "high"], ["rain", "normal"]]
     >>> tree = hb.ID3Classifier().fit(X, ["no", "yes", "yes", "yes"])
     >>> tree.predict([["rain", "high"], ["sunny", "high"]]).tolist()
-    ['no', 'no']
+    ['yes', 'no']
     """
 
     def __init__(

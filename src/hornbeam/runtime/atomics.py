@@ -51,7 +51,7 @@ _nap = types.ExternalFunction("hornbeam_nap", types.int32(types.uint32))
 _NAP = 1 if sys.platform == "win32" else _NAP_MICROSECONDS  # Windows counts milliseconds
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+def pointer_to(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
     """Address of a cell of an array, or of what a bare pointer points to."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, array).data
@@ -64,7 +64,7 @@ def atomic_add(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     signature = types.int64(array, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        pointer = pointer_to(context, builder, sig.args[0], args[0], args[1])
         return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
 
     return signature, generate
@@ -76,7 +76,7 @@ def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
     signature = types.int64(array, types.int64)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        pointer = pointer_to(context, builder, sig.args[0], args[0], args[1])
         return builder.load_atomic(pointer, "seq_cst", 8)
 
     return signature, generate
@@ -88,7 +88,7 @@ def atomic_store(typing_context: Any, array: Any, index: Any, value: Any) -> Any
     signature = types.void(array, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        pointer = pointer_to(context, builder, sig.args[0], args[0], args[1])
         builder.store_atomic(args[2], pointer, "seq_cst", 8)
         return context.get_dummy_value()
 
@@ -116,7 +116,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     signature = types.void(array, types.int64)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
+        pointer = pointer_to(context, builder, sig.args[0], args[0], args[1])
         byte = ir.IntType(8).as_pointer()
         word = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])

@@ -20,6 +20,7 @@ The NamedTuple's annotations name the element types::
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,6 +52,7 @@ F4: TypeAlias = Array
 F8: TypeAlias = Array
 
 
+@cache
 def _kinds(group: Any) -> dict[str, str]:
     """Field name -> name of its element type."""
     return {

@@ -43,6 +43,8 @@ from hornbeam.runtime.team import new_shared, run_team, thread_count
 _UNLIMITED = 2**62
 # Cells of a histogram that still live in the second-level cache.
 _CELL_LIMIT = 1 << 15
+# Room for so many category sets is made at first.
+_FIRST_SETS = 1 << 12
 # A tile of codes is to stay in the second-level cache while a subtree grows.
 _TILE_BYTES = 1 << 19
 _LEAST_TILE_ROWS = 64
@@ -50,6 +52,8 @@ _LEAST_TILE_ROWS = 64
 _SECONDS_PER_PAIR = 4e-9
 # Remembering which features are constant pays unless there are very many of them.
 _CONSTANT_FEATURES_LIMIT = 1024
+# Looking at all features of a node pays unless there are very many of them, too.
+_ROW_FEATURES_LIMIT = 512
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,8 @@ class Stage:
         self.whole = self.problem.whole
         self.whole[s.THREADS] = size
         self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
-        self.whole[s.SET_CAPACITY] = 64 * size * self.whole[s.CATEGORY_WORDS]
+        n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size
+        self.whole[s.SET_CAPACITY] = n_sets * self.whole[s.CATEGORY_WORDS]
         self.shared = new_shared()
         self.nodes = _make_nodes(self.whole, rules)
         self.tiles = [_make_tile(self.problem) for _ in range(size)]
@@ -200,6 +205,10 @@ class Stage:
         self.team_desk.frontier[0] = 0
         self.task_numbers = itertools.count()
 
+    def slots(self) -> Array:
+        """Where the kernels find what the first thread works on."""
+        return self._slots(0, self.problem)
+
     def _slots(self, rank: int, problem: s.Problem) -> Array:
         return make_slots(
             problem,
@@ -227,23 +236,31 @@ class Stage:
             status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
 
     def _make_room(self) -> None:
-        """Double what can run full; everything goes on where it was."""
-        capacity = 2 * self.whole[s.CAPACITY]
+        """Double what has run full; everything goes on where it was."""
+        needed = self.shared[s.WORD_SETS] + self.size * self.whole[s.CATEGORY_WORDS]
+        if needed > self.whole[s.SET_CAPACITY]:
+            sets = _enlarged(self.nodes.sets, 2 * int(self.whole[s.SET_CAPACITY]))
+            self.nodes = self.nodes._replace(sets=sets)
+            for problem in (self.problem, *self.tiles):
+                problem.whole[s.SET_CAPACITY] = len(sets)
+        else:
+            self._make_room_for_nodes(2 * int(self.whole[s.CAPACITY]))
+        for desk in (self.team_desk, *self.own_desks):
+            desk.words[s.WORD_STATUS] = s.DONE
+
+    def _make_room_for_nodes(self, capacity: int) -> None:
         for problem in (self.problem, *self.tiles):
             problem.whole[s.CAPACITY] = capacity
-            problem.whole[s.SET_CAPACITY] *= 2
-        arrays = self.nodes._asdict()
-        for name, array in arrays.items():
-            per_node = array.size // (capacity // 2)
-            length = 2 * array.size if name == "sets" else per_node * capacity
-            self.nodes = self.nodes._replace(**{name: _enlarged(array, length)})
+        for name, array in self.nodes._asdict().items():
+            if name != "sets":
+                larger = _enlarged(array, 2 * array.size)
+                self.nodes = self.nodes._replace(**{name: larger})
         self.tasks = _enlarged(self.tasks, capacity)
         self.scratches = [scratch._replace(tasks=self.tasks) for scratch in self.scratches]
         self.team_desk = self._with_room(self.team_desk)
         self.own_desks = [self._with_room(desk) for desk in self.own_desks]
 
     def _with_room(self, desk: s.Desk) -> s.Desk:
-        desk.words[s.WORD_STATUS] = s.DONE
         return desk._replace(frontier=_enlarged(desk.frontier, self.whole[s.CAPACITY]))
 
 
@@ -314,7 +331,11 @@ def _make_problem(
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
     whole[s.CELL_LIMIT] = _CELL_LIMIT
     whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
-    whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT
+    drawn = rules.max_features is not None and rules.max_features < n_features
+    wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT and (drawn or rules.random_cuts)
+    by_row = codes.by_row.ravel() if wanted else np.empty(0, BIN)
+    whole[s.ROW_STRIDE] = codes.by_row.shape[1] if wanted else 0
+    whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not wanted
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.COUNT_CONSTANT] = rules.count_constant
     whole[s.MAX_CATEGORIES] = n_categories
@@ -333,6 +354,7 @@ def _make_problem(
         codes.edges,
         codes.edge_start,
         np.ascontiguousarray(target.class_start, np.int64),
+        by_row,
         np.empty(0, ROW),
         whole,
         real,
@@ -370,6 +392,7 @@ def _make_tile(problem: s.Problem) -> s.Problem:
         bins=np.empty(n_codes if whole[s.BYTES] else 0, BIN),
         ranks=np.empty(0 if whole[s.BYTES] else n_codes, RANK),
         n_codes=np.empty_like(problem.n_codes),
+        by_row=np.empty(n_rows * int(whole[s.ROW_STRIDE]), BIN),
         origin=np.empty(n_rows, ROW),
         whole=whole,
     )
@@ -411,6 +434,8 @@ def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array)
         "cell_rows": n_cells,
         "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
+        "sides": MAX_BINS + 1,
+        **dict.fromkeys(("low", "high", "top"), int(whole[s.ROW_STRIDE])),
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
         "new_number": n_totals,
         "class_span": 2,

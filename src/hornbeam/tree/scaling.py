@@ -43,9 +43,14 @@ class Scaling:
         needed = exponent > _LARGE_EXPONENT or (exponent < _SMALL_EXPONENT and spread.any())
         return cls(offset, exponent if needed else 0, degree)
 
+    @property
+    def changes(self) -> bool:
+        """Whether the tree sees other numbers than the user's."""
+        return bool(self.offset.any()) or self.exponent != 0
+
     def apply(self, values: Array) -> Array:
         """Targets as the tree sees them."""
-        if not self.offset.any() and self.exponent == 0:
+        if not self.changes:
             return values
         half = np.ldexp(values, -1 - self.exponent) - np.ldexp(self.offset, -1 - self.exponent)
         return np.ldexp(half, 1)
@@ -57,7 +62,7 @@ class Scaling:
 
     def restore(self, tree: Tree) -> Tree:
         """The tree in the user's units."""
-        if not self.offset.any() and self.exponent == 0:
+        if not self.changes:
             return tree
         with np.errstate(over="ignore"):
             return replace(

@@ -1,0 +1,117 @@
+"""From a grown tree to a store of one tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hornbeam.dtypes import STAT, WORD, WORD_BITS, Array
+from hornbeam.forest.store import RECORD, ForestStore, distinct_rows
+from hornbeam.kernels import forest_pack as p
+from hornbeam.kernels import state as s
+from hornbeam.runtime.atomics import NODE_COUNT
+from hornbeam.runtime.pointers import make_slots
+from hornbeam.tree.grower import Stage
+from hornbeam.tree.importance import feature_gains
+from hornbeam.tree.pruning import prune_by_cost
+from hornbeam.tree.task import Task
+
+# Weights and impurities that float32 holds without a unit (see `ForestStore`).
+_LEAST, _MOST = 1e-30, 1e30
+
+
+class Packer:
+    """Packs the trees of a task as they are grown."""
+
+    def __init__(self, task: Task, ccp_alpha: float) -> None:
+        self.task = task
+        self.ccp_alpha = ccp_alpha
+        classes = task.criterion.summed == "classes"
+        self.by_classes = classes
+        self.by_table = classes or task.target.n_outputs > 1
+        self.class_start = task.target.class_start if classes else None
+        self.n_values = int(task.target.class_start[-1]) if classes else task.target.n_outputs
+        # what the kernel does not know goes the long way, through an ordinary tree
+        self.special = (
+            ccp_alpha > 0.0
+            or task.criterion.summed == "order"
+            or task.codes.columns.dtype != np.uint8
+            or bool(task.codes.category_code)
+            or task.rules.monotone is not None
+            or task.scaling.changes
+        )
+
+    def pack(self, stage: Stage) -> tuple[ForestStore, Array]:
+        """The tree that a stage has just grown, and the relative gain of each feature."""
+        heaviest, mixed = stage.nodes.weight[0], stage.nodes.impurity[0]
+        usual = _LEAST < heaviest < _MOST and (mixed == 0.0 or _LEAST < mixed < _MOST)
+        if self.special or not usual:
+            return self._pack_tree(stage)
+        n_most = int(stage.shared[NODE_COUNT])
+        n_features = len(self.task.codes.n_codes)
+        records = np.empty(n_most, RECORD)
+        packing = p.Packing(
+            edges=self.task.codes.edges,
+            edge_start=self.task.codes.edge_start,
+            is_category=self.task.codes.is_category,
+            settings=np.zeros(p.N_SETTINGS, np.int64),
+            order=np.empty(n_most, np.int32),
+            threshold=records.view(np.float64),
+            link=records.view(np.int32),
+            link_float=records.view(np.float32),
+            impurity=np.empty(n_most, np.float32),
+            gains=np.zeros(n_features),
+            table=np.empty(n_most // 2 * self.n_values + self.n_values if self.by_table else 0),
+            pure_row=np.full(self.n_values, -1, np.int32),
+            set_node=np.empty(n_most // 2 + 1, np.int32),
+        )
+        packing.settings[p.N_VALUES] = self.n_values
+        packing.settings[p.N_TOTALS] = stage.whole[s.N_TOTALS]
+        packing.settings[p.BY_CLASSES] = self.by_classes and self.task.target.n_outputs == 1
+        packing.settings[p.RANDOM_CUTS] = self.task.rules.random_cuts
+        n_nodes = p.pack_nodes(stage.slots(), make_slots(packing))
+        nodes = records[:n_nodes].copy()
+        n_rows = int(packing.settings[p.FOUND_ROWS])
+        table = packing.table[: n_rows * self.n_values].reshape(n_rows, self.n_values)
+        if self.by_table:
+            table, rows = distinct_rows(table)
+            leaf = nodes["child"] < 0
+            nodes["child"][leaf] = ~rows[~nodes["child"][leaf]]
+        set_start, set_words = self._sets(
+            stage, packing.set_node[: int(packing.settings[p.FOUND_SETS])]
+        )
+        return ForestStore(
+            nodes=nodes,
+            impurity=packing.impurity[:n_nodes].copy(),
+            root=np.array([0, n_nodes]),
+            set_start=set_start,
+            set_words=set_words,
+            table=np.array(table, STAT),
+            inner_value=np.empty((0, self.n_values)),
+            weight_unit=np.ones(1),
+            impurity_unit=np.ones(1),
+            class_start=self._class_start(),
+            by_table=self.by_table,
+        ), packing.gains
+
+    def _class_start(self) -> Array:
+        if self.class_start is None:
+            return np.array([0, self.n_values])
+        return np.array(self.class_start, np.int64)
+
+    def _sets(self, stage: Stage, asking: Array) -> tuple[Array, Array]:
+        """Category sets of these nodes, one after the other."""
+        feature = stage.nodes.feature[asking]
+        n_words = -(-self.task.codes.n_codes[feature] // WORD_BITS)
+        ends = np.cumsum(n_words)
+        place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - n_words, n_words)
+        words = stage.nodes.sets[place + np.repeat(stage.nodes.set_start[asking], n_words)]
+        return np.concatenate([[0], ends]).astype(np.int64), words.astype(WORD)
+
+    def _pack_tree(self, stage: Stage) -> tuple[ForestStore, Array]:
+        task = self.task
+        tree = task.tree(stage.nodes)
+        if self.ccp_alpha > 0.0:
+            tree = prune_by_cost(tree, self.ccp_alpha)
+        gains = feature_gains(tree, len(task.codes.n_codes))
+        keep_inner = task.criterion.summed == "order"
+        return ForestStore.pack([tree], self.by_table, self.class_start, keep_inner), gains
