@@ -7,7 +7,8 @@ jars are if not in ``/usr/share/java``::
     apt-get install weka default-jre-headless
 
 Both get the same training and test rows of the shared data sets. Unpruned trees are to
-be the same. Pruned ones may differ: J48 prefers a leaf that is worse by up to 0.1 errors.
+have the same size and errors. Pruned ones may differ, for one because J48 prefers a leaf
+that is worse by up to 0.1 errors.
 """
 
 from __future__ import annotations

@@ -109,6 +109,54 @@ big = np.vstack([holes] * 60) + rng.normal(0, 0.01, (60 * N, 4))  # beyond what 
 for params in ({"n_jobs": 1}, {"n_jobs": 2}, {"n_jobs": 2, "finder": "histogram"}):
     check("big", Regressor(min_samples_leaf=20, **params), big, np.tile(level, 60))
     check("big", Classifier(max_leaf_nodes=60, **params), big, np.tile(label, 60))
+import scipy.sparse
+from hornbeam.boosting import grower
+
+grower.LEAST_SECONDS = 0.0  # two threads, also for so few rows
+Boosted, Booster = hb.GradientBoostingRegressor, hb.GradientBoostingClassifier
+rare = pd.get_dummies(frame["many"]).to_numpy(float)  # exclusive: features share columns
+ways = {
+    "1 thread": {"n_jobs": 1},
+    "2 threads": {"n_jobs": 2, "growth": "level"},
+    "draws": {"subsample": 0.5, "colsample_bytree": 0.7, "colsample_bynode": 0.7, "n_jobs": 2},
+}
+for way, params in ways.items():
+    params = {"n_estimators": 3, "max_leaf_nodes": 12, "random_state": 0, **params}
+    for name, table in {"frame": frame, "rare": rare}.items():
+        check((way, name), Boosted(**params), table, level, weight)
+        check((way, name), Booster(**params), table, label, weight)
+        count += 2
+    check((way, "sparse"), Booster(**params), scipy.sparse.csr_array(rare), label > 0, weight)
+    check((way, "big"), Booster(**params), big, np.tile(label > 0, 60))
+    count += 2
+check("stopped", Booster(n_estimators=5, early_stopping=True), frame, label)
+check("dart", Boosted(n_estimators=6, drop_rate=0.5, skip_drop=0.0), frame, level)
+check("quantiles", Boosted(n_estimators=3, loss="quantile", quantile=[0.1, 0.9]), frame, level)
+hb.GradientBoostingRanker(n_estimators=3).fit(holes, label, group=[N // 2, N - N // 2])
+forests = {
+    "random": (hb.RandomForestClassifier, hb.RandomForestRegressor),
+    "extra": (hb.ExtraTreesClassifier, hb.ExtraTreesRegressor),
+}
+forest_ways = {
+    "plain": {},
+    "exact, 2 threads": {"finder": "exact", "n_jobs": 2},
+    "out of the bag": {"bootstrap": True, "oob_score": True, "max_samples": 0.6},
+    "constant features count": {"constant_features": "count", "max_leaf_nodes": 30},
+}
+for kind, (forest, values) in forests.items():
+    for way, params in forest_ways.items():
+        few = {"n_estimators": 3, "random_state": 0, **params}
+        for name, table in tables.items():
+            check((kind, way, name), forest(**few), table, label, weight)
+            check((kind, way, name), values(**few), table, level, weight)
+            count += 2
+    check(kind, forest(n_estimators=3, voting="hard"), frame, two_labels)
+    check(kind, values(n_estimators=3), frame, two_levels)
+    check(kind, values(n_estimators=3, criterion="absolute_error"), holes, level)
+    check(kind, forest(n_estimators=3), big, np.tile(label, 60))
+    check(kind, values(n_estimators=2, min_samples_leaf=5), big, np.tile(level, 60))
+embedding = hb.RandomTreesEmbedding(n_estimators=5).fit(frame)
+embedding.transform(frame)
 print(count, "runs in", round(time.perf_counter() - start), "s")
 """
 

@@ -29,7 +29,7 @@ def value(y, score):  # type: ignore[no-untyped-def]
 
 
 def rows(options: Options) -> Iterable[Row]:
-    options.note("Where only the value is given, derivatives are made by differences.")
+    options.note("Where only the value is given, it is derived by the rules of calculus.")
     options.note("The score is the AUC.")
     losses = {SLOPES: hb.losses.OwnLoss(gradient=gradient, hessian=hessian), VALUE: value}
     n_rounds, n_threads = options.size(ROUNDS, 10), threads(options)

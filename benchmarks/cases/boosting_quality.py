@@ -4,20 +4,28 @@ A library gives its default settings but for the number of rounds; the figure is
 splits into training and test rows, each split the same for all. hornbeam is compared with
 whichever other library is best on average, and its target is that one's figure, but for two
 standard errors of the mean difference between the two.
+
+What was measured is kept, set by set and library by library, in a folder beside the results, so
+that a run that was stopped goes on where it was. It is measured again when a library has another
+version, or hornbeam other sources.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks import datasets, metrics, shared
-from benchmarks.boosters import HORNBEAM, ROUNDS, Setup, installed, threads
+from benchmarks.boosters import HORNBEAM, ROUNDS, Library, Setup, installed, threads
 from benchmarks.datasets import DataSet
 from benchmarks.harness import Options
 from benchmarks.results import Row, Target
@@ -28,6 +36,8 @@ MOST_ROWS = 40_000  # of a set, three quarters of them for training
 MOST_SCORES = 60_000  # rows times classes: a round grows a tree for each class
 NOISE = 2.0  # standard errors
 ROUNDING = 1e-9
+FOLDER = Path(__file__).resolve().parents[1] / "results" / "boosting_quality"
+SOURCES = ("boosting", "data", "hornbeam")  # folders of hornbeam whose changes can change a model
 QUICK_SETS = ("car_evaluation", "catboost_querywise", "medical_insurance")
 
 
@@ -86,7 +96,7 @@ def sets(options: Options) -> Iterator[SharedSet]:
     there = shared.names()
     if not there:
         options.note("Shared data were not at hand (see HORNBEAM_DATA): only made sets.")
-    for name in there:
+    for name in sorted(there, key=_bytes):
         if options.only not in name or (options.quick and name not in QUICK_SETS):
             continue
         data = shared.load(name)
@@ -100,39 +110,79 @@ def sets(options: Options) -> Iterator[SharedSet]:
         yield SharedSet(made.__name__, whole.task, whole.X, whole.y)
 
 
+def _bytes(name: str) -> int:
+    """Return the size of a set's files, so that small sets come first."""
+    return sum(path.stat().st_size for path in (datasets.data_folder() / name).iterdir())
+
+
 def rows_on(data: SharedSet, options: Options) -> list[Row]:
     """Compare the libraries on one set."""
     splits = [data.split(seed) for seed in range(options.size(N_SPLITS, 2))]
     libraries = [library for library in installed(options) if library.can(splits[0])]
-    n_rounds, n_threads = options.size(ROUNDS, 10), threads(options)
-    with threadpool_limits(limits=n_threads):
-        answers = {
-            library.name: [
-                _answer(Setup(library, n_rounds=n_rounds, n_threads=n_threads), split)
-                for split in splits
-            ]
-            for library in libraries
-        }
+    kept = Kept(data.name, options)
+    figures = {library.name: kept.figures(library, splits) for library in libraries}
     first, second = METRICS[data.task]
-    firsts = [_row(first, second, name, splits, answers[name]) for name in answers]
-    seconds = [_row(second, second, name, splits, answers[name]) for name in answers]
-    judged = _judged(first, firsts)
+    judged = _judged(first, [_row(first, 0, name, splits, figures[name]) for name in figures])
     if data.task == "classification":  # R2 judges as RMSE does
+        seconds = [_row(second, 1, name, splits, figures[name]) for name in figures]
         judged += [row for row in _judged(second, seconds) if row.contender == HORNBEAM]
     return judged
 
 
-def _answer(setup: Setup, data: DataSet) -> Any:
-    library = setup.library
-    return library.answer(setup.fitted(data), library.table(data.X_test), data.task)
+Figures = list[list[float]]  # both metrics of each split
 
 
-def _row(
-    metric: Metric, score: Metric, name: str, splits: list[DataSet], answers: list[Any]
-) -> Row:
-    pairs = list(zip(answers, splits, strict=True))
-    runs = tuple(metric.of(answer, data) for answer, data in pairs)
-    scores = [score.of(answer, data) for answer, data in pairs]
+class Kept:
+    """The figures of one set, in a file that grows library by library."""
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.path = None if options.quick else FOLDER / f"{name}.json"
+        self.options = options
+        self.known: dict[str, dict[str, Any]] = {}
+        if self.path is not None and self.path.exists():
+            self.known = json.loads(self.path.read_text(encoding="utf-8"))
+
+    def figures(self, library: Library, splits: list[DataSet]) -> Figures:
+        """Return the figures of a library, measured now if they are not known."""
+        shape = [[*split.X.shape, split.X_test.shape[0]] for split in splits]
+        key = {"version": _version(library), "rounds": ROUNDS, "splits": shape}
+        known = self.known.get(library.name)
+        if known is not None and known["of"] == key:
+            return cast(Figures, known["figures"])
+        found = self._measure(library, splits)
+        self.known[library.name] = {"of": key, "figures": found}
+        if self.path is not None:
+            self.path.parent.mkdir(exist_ok=True)
+            self.path.write_text(json.dumps(self.known, indent=1), encoding="utf-8")
+        return found
+
+    def _measure(self, library: Library, splits: list[DataSet]) -> Figures:
+        n_rounds, n_threads = self.options.size(ROUNDS, 10), threads(self.options)
+        setup = Setup(library, n_rounds=n_rounds, n_threads=n_threads)
+        figures = []
+        with threadpool_limits(limits=n_threads):
+            for split in splits:
+                answer = library.answer(
+                    setup.fitted(split), library.table(split.X_test), split.task
+                )
+                figures.append([metric.of(answer, split) for metric in METRICS[split.task]])
+        return figures
+
+
+def _version(library: Library) -> str:
+    """Return its version; of hornbeam a hash of its sources."""
+    package = library.module.partition(".")[0]
+    if library.name != HORNBEAM:
+        return str(import_module(package).__version__)
+    state = hashlib.sha256()
+    for path in sorted(Path(import_module(package).__path__[0]).rglob("*.py")):
+        if path.parent.name in SOURCES:
+            state.update(path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+def _row(metric: Metric, which: int, name: str, splits: list[DataSet], figures: Figures) -> Row:
+    runs = tuple(both[which] for both in figures)
     return Row(
         case=metric.name,
         data=splits[0].name,
@@ -141,7 +191,7 @@ def _row(
         unit="",
         runs=runs,
         meaning="as much",
-        score=float(np.mean(scores)),
+        score=float(np.mean([both[1] for both in figures])),
     )
 
 

@@ -753,10 +753,14 @@ def _for_classes(name: str, n_classes: int) -> Loss:
 
 
 def _read_quantiles(quantile: float | Sequence[float]) -> list[float]:
-    quantiles = [float(share) for share in np.atleast_1d(np.asarray(quantile, np.float64))]
+    try:
+        found = np.atleast_1d(np.asarray(quantile, np.float64))
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    quantiles = [float(share) for share in found] if found.ndim == 1 else []
     if not quantiles or not all(0.0 < share < 1.0 for share in quantiles):
         raise ValueError(
-            f"quantile must be a number (or several) between 0 and 1, but is {quantile!r}."
+            f"quantile must be a number (or a flat list) between 0 and 1, but is {quantile!r}."
         )
     if any(low >= high for low, high in pairwise(quantiles)):
         raise ValueError(f"Several quantiles must be ascending, but quantile is {quantile!r}.")
@@ -1026,9 +1030,9 @@ def _by_calculus(
     """Slopes by the rules of differentiation."""
     from hornbeam.kernels.boosting.jets import make_jet, to_jet  # few need to wait for its rules
 
-    value, gradient = (None if f is None else _inner(f, variant) for f in functions[:2])
+    value, gradient, given = functions[0], functions[1], parts[1]
     if gradient is not None:
-        given = parts[1]
+        gradient = _inner(gradient, variant)
 
         def hessian_by_calculus(
             y: float, score: float, settings: Array, k: int
@@ -1037,6 +1041,8 @@ def _by_calculus(
             return float(1.0 * given(y, score)), jet.first
 
         return hessian_by_calculus
+
+    value = _inner(value, variant)
 
     def slopes_by_calculus(y: float, score: float, settings: Array, k: int) -> tuple[float, float]:
         jet = to_jet(value(y, make_jet(score, 1.0, 0.0)))

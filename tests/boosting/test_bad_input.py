@@ -296,7 +296,7 @@ def test_losses_that_do_not_fit() -> None:
     for quantile in ([0.9, 0.1], [0.5, 0.5]):
         with pytest.raises(ValueError, match=r"must be ascending, but quantile is \[0"):
             Regressor(loss="quantile", quantile=quantile).fit(X, LEVEL)
-    for quantile in ([0, 0.5], [], [1.2], [0.1, NAN]):
+    for quantile in ([0, 0.5], [], [1.2], [0.1, NAN], [[0.1, 0.2]], [0.1, [0.2]], ["low"]):
         with pytest.raises(ValueError, match=r"quantile must be a number .* between 0 and 1"):
             Regressor(loss="quantile", quantile=quantile).fit(X, LEVEL)
 
@@ -398,6 +398,8 @@ def test_names_of_other_libraries_get_a_hint(theirs: str, ours: str) -> None:
         words = f"{maker.__name__} has no parameter '{theirs}': did you mean '{ours}'"
         with pytest.raises(TypeError, match=words):
             maker(**{theirs: 1})
+        with pytest.raises(ValueError, match=words):
+            maker().set_params(**{theirs: 1})
 
 
 def test_an_unknown_name_lists_those_there_are() -> None:
@@ -445,8 +447,13 @@ def test_validation_rows_that_do_not_fit() -> None:
         Regressor().fit(X, LEVEL, X_val=X[:, :2], y_val=LEVEL)
     with pytest.raises(ValueError, match=r"y_val holds the class 2, which is not among .*\[0, 1\]"):
         Classifier().fit(X, LABEL, X_val=X, y_val=LABEL + 1)
-    with pytest.raises(ValueError, match="must be finite and not negative"):
+    about = r"In the validation rows \(X_val, y_val\): "
+    with pytest.raises(ValueError, match=about + ".* must be finite and not negative"):
         Regressor().fit(X, LEVEL, X_val=X, y_val=LEVEL, sample_weight_val=-np.ones(N))
+    with pytest.raises(ValueError, match=about + ".*inconsistent numbers of samples"):
+        Regressor().fit(X, LEVEL, X_val=X, y_val=LEVEL[:-1])
+    with pytest.raises(ValueError, match=about + ".* not positive"):
+        Regressor(loss="gamma").fit(X, np.exp(LEVEL), X_val=X, y_val=-np.exp(LEVEL))
 
 
 def test_start_scores_that_do_not_fit() -> None:

@@ -147,7 +147,8 @@ class Oracle:
 
     def least_rows(self) -> float:
         """Rows a side must seem to have; a cell that is not empty has one, whatever it seems."""
-        return float(self.rules.min_samples_leaf) if self.rules.min_samples_leaf > 1 else 0.0
+        least = self.rules.min_samples_leaf
+        return least * (1.0 - 2.0**-20) if least > 1 else 0.0  # but for rounding errors
 
     def search(self, node: Node) -> None:
         """Take the first partition of the largest gain, feature by feature."""

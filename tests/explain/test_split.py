@@ -86,13 +86,13 @@ def check_node(model, node, data):
 def check_tree(model, X, y, weight):
     model.fit(X, y, sample_weight=weight)
     others = np.random.default_rng(0).permutation(np.arange(1, model.tree_.node_count))
-    for node in [0, *sorted(others[:2].tolist())]:
+    for node in [0, *others[:1].tolist()]:
         check_node(model, node, (X, y, weight))
 
 
 @pytest.mark.parametrize("criterion", [*CLASSIFICATION, own_gini])
 def test_the_recomputed_winner_is_the_stored_split_of_classifiers(criterion):
-    for seed in range(120):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 30))
         X = random_table(rng, n, n_categories=10 if seed % 5 == 0 else 4, missing=seed % 2 == 0)
@@ -105,7 +105,7 @@ def test_the_recomputed_winner_is_the_stored_split_of_classifiers(criterion):
 
 @pytest.mark.parametrize("criterion", [*REGRESSION, own_variance])
 def test_the_recomputed_winner_is_the_stored_split_of_regressors(criterion):
-    for seed in range(120):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 25))
         X = random_table(rng, n, n_categories=9 if seed % 10 == 0 else 4, missing=seed % 2 == 0)

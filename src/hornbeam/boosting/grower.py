@@ -62,14 +62,14 @@ def paying_threads(n_jobs: int | None, seconds: float) -> int:
 
 @dataclass(frozen=True)
 class BoostRules:
-    """The parameters of growing, resolved to numbers."""
+    """The parameters of growing, resolved to numbers; defaults are those of the estimators."""
 
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
-    min_samples_leaf: int = 20
+    min_samples_leaf: int = 5
     min_child_weight: float = 1e-3
     min_split_gain: float = 0.0
-    reg_lambda: float = 0.0
+    reg_lambda: float = 1.0
     reg_alpha: float = 0.0
     max_delta_step: float = 0.0
     growth: str = "leaf"

@@ -7,14 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.boosting.estimators import (
-    COMMON,
-    BaseGradientBoosting,
-    Given,
-    draw_share,
-    read_one_column,
-)
+from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
+from hornbeam.boosting.rows import Given, draw_share, read_one_column
 from hornbeam.dtypes import Array
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared

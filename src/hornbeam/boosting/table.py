@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from hornbeam.runtime.team import run_parallel
 _PACK_ROWS = 1 << 14
 _SECONDS_PER_CODE = 0.5e-9
 _LINE = 64  # bytes of a cache line
+_MANY_CODES = 1 << 22  # below, what is left over is not worth a system call
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,11 @@ def code_table(
     if scipy.sparse.issparse(matrix):
         return _lay_out_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
     codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
-    return _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
+    table = _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
+    if codes.columns.size > _MANY_CODES:
+        del codes
+        _give_back()
+    return table
 
 
 def code_table_like(table: CodedTable, matrix: Any, n_jobs: int | None) -> CodedTable:
@@ -86,6 +93,14 @@ def code_table_like(table: CodedTable, matrix: Any, n_jobs: int | None) -> Coded
     codes = encode_like(table.codes, matrix, n_jobs)
     coded = _lay_out(codes, no_bundles(len(codes.n_codes)), n_jobs)
     return replace(coded, by_column=np.empty((0, 0), BIN))  # scores follow trees row by row
+
+
+def _give_back() -> None:
+    """Let the system have the memory that coding has freed, where the C library keeps it."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
+        if trim is not None:
+            trim(0)
 
 
 def _cell_start(n_codes: Array) -> Array:

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="hornbeam", description="Train trees and boosting on tables and use them."
+        prog="hornbeam", description="Train trees, forests and boosting on tables and use them."
     )
     parser.add_argument("--version", action="version", version=f"hornbeam {__version__}")
     shared = argparse.ArgumentParser(add_help=False)
@@ -88,9 +88,9 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     demo = command("demo", "Train and test on a data set that comes with scikit-learn.")
     demo.add_argument(
         "--model",
-        choices=["tree", "boosting", "both"],
-        default="both",
-        help="what to train (default: both, one after the other)",
+        choices=["tree", "forest", "boosting", "all"],
+        default="all",
+        help="what to train (default: all, one after the other)",
     )
     _add_split_options(demo)
     if {"train", "demo"} & set(arguments):
@@ -106,10 +106,11 @@ def _add_train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
     parser.add_argument(
         "--model",
-        choices=["tree", "boosting"],
-        help="tree: one tree, which people can read and draw; boosting: many small trees, each "
-        "mending what is left, which usually predicts better (default: tree, so that a command "
-        "which somebody has written down keeps its meaning)",
+        choices=["tree", "forest", "boosting"],
+        help="tree: one tree, which people can read and draw; forest: many large trees on random "
+        "samples, which needs no tuning; boosting: many small trees, each mending what is left, "
+        "which usually predicts best (default: tree, so that a command which somebody has "
+        "written down keeps its meaning)",
     )
     parser.add_argument(
         "--task",

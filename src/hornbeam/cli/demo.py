@@ -16,7 +16,7 @@ def run(options: argparse.Namespace) -> None:
     table, target = demo_table()
     screen.say(f"Breast cancer data: {table.num_rows} tumours, {target!r} is to be predicted")
     split = split_table(table, target, "the demo data", options, screen)
-    kinds = MODELS if options.model == "both" else (options.model,)
+    kinds = MODELS if options.model == "all" else (options.model,)
     # all are made before the first is fitted: a wrong option is noticed at once
     models = {kind: make_model(kind, split.task, options) for kind in kinds}
     if "tree" in models and not hasattr(options, "parameter_min_samples_leaf"):

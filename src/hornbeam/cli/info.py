@@ -81,6 +81,8 @@ def contents(model: Any, path: Path) -> list[list[str]]:
 
 def trees_of(model: Any) -> list[Any]:
     """The trees of a model, be it one or many."""
+    if hasattr(model, "store_"):
+        return [model.store_.tree(number) for number in range(model.store_.n_trees)]
     return list(model.trees_) if hasattr(model, "trees_") else [model.tree_]
 
 
@@ -88,6 +90,8 @@ def size_of(model: Any) -> str:
     """How large a model is, in words."""
     trees = trees_of(model)
     leaves = f"{sum(tree.n_leaves for tree in trees):,} leaves"
+    if hasattr(model, "store_"):
+        return f"{leaves} in {len(trees):,} trees"
     if not hasattr(model, "n_iter_"):
         return f"{leaves} ({trees[0].node_count:,} nodes)"
     return f"{leaves} in {len(trees):,} trees ({model.n_iter_:,} rounds)"

@@ -15,6 +15,7 @@ from hornbeam.params import parameter_of
 TASKS = ("classification", "regression")
 _ESTIMATORS = {
     "tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
 }
 MODELS = tuple(_ESTIMATORS)
@@ -32,16 +33,28 @@ def estimator_class(model: str, task: str) -> Any:
 def add_parameter_options(parser: argparse.ArgumentParser) -> None:
     """Add one option per parameter of the estimators, described by its declaration."""
     described = {model: _descriptions(model) for model in MODELS}
-    tree, boosting = described["tree"], described["boosting"]
-    both = {
-        name: text if text == boosting[name] else f"{text} With --model boosting: {boosting[name]}"
-        for name, text in tree.items()
-        if name in boosting
-    }
-    _add_group(parser, "parameters of both models", both)
-    for model, descriptions in described.items():
-        own = {name: text for name, text in descriptions.items() if name not in both}
-        _add_group(parser, f"parameters of --model {model}", own)
+    groups: dict[str, dict[str, str]] = {}
+    for name in dict.fromkeys(name for texts in described.values() for name in texts):
+        texts = {model: described[model][name] for model in MODELS if name in described[model]}
+        groups.setdefault(_group_title(list(texts)), {})[name] = _joined(texts)
+    for title, descriptions in groups.items():
+        _add_group(parser, title, descriptions)
+
+
+def _group_title(models: list[str]) -> str:
+    if len(models) == len(MODELS):
+        return "parameters of all models"
+    return f"parameters of {' and '.join(f'--model {model}' for model in models)}"
+
+
+def _joined(texts: dict[str, str]) -> str:
+    """What a parameter does, once for models that describe it alike."""
+    first, *others = dict.fromkeys(texts.values())
+    special = [
+        f"With {' and '.join(f'--model {m}' for m in texts if texts[m] == text)}: {text}"
+        for text in others
+    ]
+    return " ".join([first, *special])
 
 
 def _add_group(parser: argparse.ArgumentParser, title: str, descriptions: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
     model = make_model(kind, split.task, options)
     fit_and_report(kind, model, split, screen)
     if options.model is None:
-        screen.note("this is one tree; --model boosting usually predicts better")
+        screen.note("this is one tree; --model forest or --model boosting usually predicts better")
     model.save(out)
     screen.say(f"The model is in {out}: hornbeam predict {out} NEW_DATA")
 
@@ -91,14 +92,16 @@ def fit_and_report(kind: str, model: Any, split: Split, screen: Screen) -> None:
 
 def _fit(model: Any, X: Any, y: Any, doing: str, screen: Screen) -> None:
     """Fit with a spinner, or with a bar where there are rounds to count."""
-    if not hasattr(model, "n_estimators"):
+    if hasattr(model, "verbose"):
+        model.set_params(verbose=0)  # two bars on one terminal would overwrite each other
+    if "callbacks" in inspect.signature(model.fit).parameters:
+        with screen.rounds(doing, model.n_estimators) as show:
+            model.fit(X, y, callbacks=[show])
+    else:
         with screen.step(doing):
             model.fit(X, y)
-        return
-    model.set_params(verbose=0)  # two bars on one terminal would overwrite each other
-    with screen.rounds(doing, model.n_estimators) as show:
-        model.fit(X, y, callbacks=[show])
-    model.set_params(verbose=None)
+    if hasattr(model, "verbose"):
+        model.set_params(verbose=None)
 
 
 def split_target(table: Any, target: str, where: str, screen: Screen) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     screen = Screen(options.quiet)
     os.environ["HORNBEAM_QUIET"] = "1"  # the progress bar says it better
     start = time.perf_counter()
-    jobs = [*_tree_jobs(), *_boosting_jobs()]
+    jobs = [*_tree_jobs(), *_forest_jobs(), *_boosting_jobs()]
     with Progress(console=screen.progress, transient=True) as progress:
         for job in progress.track(jobs, description="compiling"):
             job()
@@ -55,6 +55,24 @@ def _tree_jobs() -> Iterator[Job]:
         one = tree(finder=finder, splitter=splitter)
         yield partial(_fit_and_predict, one, values.astype(np.float32), y)
         mixed = tree(finder=finder, splitter=splitter, categorical_features=[0, 1])
+        yield partial(_fit_and_predict, mixed, values, y)
+
+
+def _forest_jobs() -> Iterator[Job]:
+    """Fits of forests; what they grow by, single trees have compiled for the most part."""
+    forests: list[tuple[Any, tuple[str, ...]]] = [
+        (hornbeam.RandomForestClassifier, _CLASS_CRITERIA),
+        (hornbeam.RandomForestRegressor, _VALUE_CRITERIA),
+        (hornbeam.ExtraTreesClassifier, _CLASS_CRITERIA),
+        (hornbeam.ExtraTreesRegressor, _VALUE_CRITERIA),
+    ]
+    values, y = _values(), np.arange(_ROWS) % 3
+    few: dict[str, Any] = {"n_estimators": 20, "bootstrap": True, "oob_score": True}
+    for forest, criteria in forests:
+        for criterion in criteria:
+            yield partial(_fit_and_predict, forest(criterion=criterion, **few), values, y)
+        yield partial(_fit_and_predict, forest(**few), values.astype(np.float32), y)
+        mixed = forest(categorical_features=[0, 1], **few)
         yield partial(_fit_and_predict, mixed, values, y)
 
 

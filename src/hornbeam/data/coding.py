@@ -36,7 +36,7 @@ SAMPLE_ROWS = 200_000
 # For the choice of threads only; orders of magnitude, not yet calibrated by a benchmark.
 _SECONDS_PER_RANK = 120e-9  # sorting dominates
 _SECONDS_PER_BIN = 12e-9
-ROW_BYTES = 32  # rows of codes are padded to a multiple of it, one vector
+_VECTOR_BYTES = 32  # rows of codes are padded to a multiple of it
 _ROW_BYTES = 32  # of a row-major table this much of a row is read at once, half a cache line
 _COPY_BYTES = 1 << 22  # columns copied at a time, per thread
 _BLOCK_ROWS = 2048
@@ -75,7 +75,7 @@ class Codes:
     def by_row(self) -> Array:
         """The codes row by row, each row padded to a multiple of 32 bytes; of bins only."""
         n_features, n_rows = self.columns.shape
-        rows = np.zeros((n_rows, -(-n_features // ROW_BYTES) * ROW_BYTES), BIN)
+        rows = np.zeros((n_rows, -(-n_features // _VECTOR_BYTES) * _VECTOR_BYTES), BIN)
         rows[:, :n_features] = self.columns.T
         return rows
 

@@ -184,7 +184,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         if self.oob_score or self.early_stopping:
             fitted |= out_of_bag.attributes()
 
-    def _note(self, task: Task, bags: Bags, y: Any, fitted: dict[str, Any]) -> None:  # noqa: B027
+    def _note(self, task: Task, bags: Bags, y: Any, fitted: dict[str, Any]) -> None:
         """Whatever else is to be kept of the training rows."""
 
     def _draw_seed(self) -> int:
@@ -375,7 +375,8 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         -------
         array of shape (n_samples, n_other)
         """
-        ours = one_hot_leaves(self.store_, self.apply(X))
+        leaves = self.apply(X)
+        ours = one_hot_leaves(self.store_, leaves)
         theirs = ours if other is None else one_hot_leaves(self.store_, self.apply(other))
         shared: Array = (ours @ theirs.T).toarray()
         return shared / self.store_.n_trees

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hornbeam.dtypes import STAT, WORD, WORD_BITS, Array
@@ -34,6 +36,7 @@ class Packer:
         self.special = (
             ccp_alpha > 0.0
             or task.criterion.summed == "order"
+            or (classes and task.target.n_outputs > 1)
             or task.codes.columns.dtype != np.uint8
             or bool(task.codes.category_code)
             or task.rules.monotone is not None
@@ -66,7 +69,8 @@ class Packer:
         )
         packing.settings[p.N_VALUES] = self.n_values
         packing.settings[p.N_TOTALS] = stage.whole[s.N_TOTALS]
-        packing.settings[p.BY_CLASSES] = self.by_classes and self.task.target.n_outputs == 1
+        packing.settings[p.BY_CLASSES] = self.by_classes
+        packing.settings[p.ONE_OUTPUT] = self.task.target.n_outputs == 1
         packing.settings[p.RANDOM_CUTS] = self.task.rules.random_cuts
         n_nodes = p.pack_nodes(stage.slots(), make_slots(packing))
         nodes = records[:n_nodes].copy()
@@ -110,6 +114,9 @@ class Packer:
     def _pack_tree(self, stage: Stage) -> tuple[ForestStore, Array]:
         task = self.task
         tree = task.tree(stage.nodes)
+        most = np.finfo(STAT).max / (2.0 * max(1.0, float(tree.weight[0])))
+        if tree.impurity[0] > most:  # squares of such targets are beyond all numbers
+            tree = replace(tree, impurity=np.minimum(tree.impurity, most))
         if self.ccp_alpha > 0.0:
             tree = prune_by_cost(tree, self.ccp_alpha)
         gains = feature_gains(tree, len(task.codes.n_codes))

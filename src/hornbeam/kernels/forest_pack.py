@@ -43,8 +43,9 @@ N_VALUES = 0
 N_TOTALS = 1
 BY_CLASSES = 2
 RANDOM_CUTS = 3
-FOUND_ROWS, FOUND_SETS = 4, 5
-N_SETTINGS = 6
+ONE_OUTPUT = 4
+FOUND_ROWS, FOUND_SETS = 5, 6
+N_SETTINGS = 7
 
 
 @inlined
@@ -61,7 +62,7 @@ def table_row(nodes, old, packing, n_rows):
     by_classes, table = packing.settings[BY_CLASSES], packing.table
     first = old * n_totals + (0 if by_classes else 1)
     weight = nodes.weight[old]
-    if by_classes:
+    if by_classes and packing.settings[ONE_OUTPUT]:
         for k in range(n_values):
             if nodes.totals[first + k] == weight:
                 if packing.pure_row[k] >= 0:

@@ -62,10 +62,12 @@ from hornbeam.kernels.state import (
     THREADS,
     TILED,
     UNSEEN,
+    WORD_DRAWN,
     WORD_FEATURES,
     WORD_FOUND,
     WORD_HEAD,
     WORD_LEAVES,
+    WORD_MORE,
     WORD_NODE,
     WORD_SETS,
     WORD_STATUS,
@@ -249,45 +251,69 @@ def search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, last
 
 
 @inlined
-def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared):
-    """Search a node's best split with all threads of the desk.
+def plan_round(problem, nodes, node, desk, drawn):
+    """Draw the features of the next round, after ``drawn`` of them; returns how many there are.
 
-    Features are drawn in rounds until ``max_features`` of them were not constant: a
-    constant feature offers no split, so it does not count. Under the other rule it does,
-    and more than ``max_features`` are only drawn as long as all were constant.
+    Features are drawn until ``max_features`` of them were not constant: a constant feature
+    offers no split, so it does not count. Under the other rule it does, and more than
+    ``max_features`` are only drawn as long as all were constant.
     """
     words = desk.words
+    need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
+    if problem.whole[COUNT_CONSTANT] and drawn > 0:
+        need = int64(words[WORD_FOUND] == 0)
+    n_candidates = words[WORD_FEATURES]
+    need = max(int64(0), min(need, n_candidates - drawn))
+    if problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]:
+        draw_features(nodes, node, desk, drawn, need, n_candidates)
+    atomic_store(words, NEXT_TASK, drawn)
+    return drawn + need
+
+
+@inlined
+def plan_search(problem, rows, nodes, node, scratch, desk):
+    """List the features of a node and draw those of the first round; one thread does it."""
+    words = desk.words
+    scratch.ask[ASK_RANGES] = 0
+    if problem.whole[ROW_STRIDE] > 0:
+        scratch.ask[ASK_RANGES] = 1
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        find_ranges(problem, rows.row, first, last, scratch)
+    words[WORD_FEATURES] = list_features(problem, nodes, node, scratch, desk)
+    words[WORD_FOUND] = 0
+    words[WORD_DRAWN] = plan_round(problem, nodes, node, desk, int64(0))
+
+
+@inlined
+def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared):
+    """Search a node's best split with all threads of the desk, as `plan_search` planned.
+
+    What the first thread may already change for the next node is read before the last
+    barrier; WORD_MORE only changes between two of this node.
+    """
+    words = desk.words
+    n_candidates, drawn = words[WORD_FEATURES], words[WORD_DRAWN]
     desk.best_score[rank] = -math.inf
     desk.best_feature[rank] = problem.whole[N_FEATURES]
     ask_about_node(problem, nodes, node, scratch)
+    if rank > 0:
+        scratch.ask[ASK_RANGES] = 0  # only the planning thread knows them
     if problem.whole[NUMBER_ANEW]:
         number_anew(problem, rows, nodes, node, scratch)
-    if rank == 0:
-        if problem.whole[ROW_STRIDE] > 0:
-            scratch.ask[ASK_RANGES] = 1
-            first, last = int64(nodes.first[node]), int64(nodes.last[node])
-            find_ranges(problem, rows.row, first, last, scratch)
-        words[WORD_FEATURES] = list_features(problem, nodes, node, scratch, desk)
-        words[WORD_FOUND] = 0
-    barrier(words, size)
-    n_candidates = words[WORD_FEATURES]
-    drawn = 0
+    one_round = problem.whole[ROW_STRIDE] > 0 and not problem.whole[COUNT_CONSTANT]
     while True:
-        need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
-        if problem.whole[COUNT_CONSTANT] and drawn > 0:
-            need = int64(words[WORD_FOUND] == 0)
-        need = min(need, n_candidates - drawn)
-        barrier(words, size)
-        if need <= 0 or atomic_load(shared, STOP) != 0:
-            return
-        if rank == 0:
-            if problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]:
-                draw_features(nodes, node, desk, drawn, need, n_candidates)
-            atomic_store(words, NEXT_TASK, drawn)
-        barrier(words, size)
-        drawn += need
         search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, drawn, shared)
         barrier(words, size)
+        if one_round or drawn >= n_candidates:  # no listed feature is constant, or none is left
+            return
+        if rank == 0:
+            words[WORD_MORE] = plan_round(problem, nodes, node, desk, drawn)
+            if atomic_load(shared, STOP) != 0:
+                words[WORD_MORE] = drawn
+        barrier(words, size)
+        if words[WORD_MORE] == drawn:
+            return
+        drawn = words[WORD_MORE]
 
 
 # --- the loop -----------------------------------------------------------------------
@@ -368,13 +394,15 @@ def expand(slots, desk_at, rank, size):
     while True:
         if rank == 0:
             words[WORD_NODE] = next_node(problem, nodes, desk, scratch.tasks, shared)
+            if words[WORD_NODE] >= 0:
+                plan_search(problem, rows, nodes, words[WORD_NODE], scratch, desk)
         barrier(words, size)
         if rank > 0 and atomic_load(shared, STOP) != 0:
             return STOPPED  # the first thread may still be at work on what the desk holds
         node = words[WORD_NODE]
         if node < 0:
             return words[WORD_STATUS]
-        # The search holds barriers, so nobody reads WORD_NODE late, when it is already
+        # The search ends with a barrier, so nobody reads WORD_NODE late, when it is already
         # the next node's.
         search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared)
         if rank > 0:

@@ -31,7 +31,6 @@ from hornbeam.kernels.state import (
     ASK_N_OUTPUTS,
     ASK_N_STATS,
     ASK_N_TOTALS,
-    ASK_RANGES,
     ASK_ROWS,
     ASK_START_ROWS,
     ASK_START_WEIGHT,
@@ -91,7 +90,6 @@ def ask_about_node(problem, nodes, node, scratch):
     n_totals = problem.whole[N_TOTALS]
     ask[ASK_N_TOTALS] = n_totals
     ask[ASK_ANEW] = 0
-    ask[ASK_RANGES] = 0
     for k in range(n_totals):
         scratch.total[k] = nodes.totals[node * n_totals + k]
 

@@ -49,6 +49,9 @@ from hornbeam.runtime.kernel import inlined, part_of, specialise
 ROW_UNIT = 1 << 32
 WEIGHT_MASK = ROW_UNIT - 1
 COPIED_CELLS = 1024
+# With missing values a random cut is tried with them on the right, then all known values
+# against the missing ones, then the cut with them on the left.
+KNOWN_LEFT, MISSING_LEFT = 1, 2
 
 
 # --- which codes a node has -----------------------------------------------------------
@@ -339,13 +342,14 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         threshold, cut = math.inf, high
         if low < high:
             threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
-        for missing_left in range(1 + (n_missing > 0)):
+        for attempt in range(3 if n_missing > 0 else 1):
+            limit, missing_left = (high if attempt == KNOWN_LEFT else cut), attempt == MISSING_LEFT
             for k in range(2 * n_classes):
                 sums[k] = 0.0
             left_rows = int64(0)
             for j in range(first, last):
                 code = int64(bins[offset + row[j]])
-                goes_left = goes_first(code, cut, missing_left)
+                goes_left = goes_first(code, limit, missing_left)
                 left_rows += goes_left
                 sums[goes_left * n_classes + labels[j - shift]] += stats[j]
             left_weight = 0.0
@@ -374,8 +378,8 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
             whole = problem.whole[WHOLE_WEIGHTS]
             squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
             value = score(left, right, left_weight, right_weight, span, 1, squares)
-            side = missing_left if n_missing > 0 else int64(2 * left_rows > last - first)
-            keep_split(desk, rank, feature, value, cut, side, threshold)
+            side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > last - first)
+            keep_split(desk, rank, feature, value, limit, side, threshold)
         return 1.0
 
     return specialise(search_class_cut, variant)
@@ -509,12 +513,13 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         threshold, cut = math.inf, high
         if low < high:
             threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
-        for missing_left in range(1 + (n_missing > 0)):
+        for attempt in range(3 if n_missing > 0 else 1):
+            limit, missing_left = (high if attempt == KNOWN_LEFT else cut), attempt == MISSING_LEFT
             left_rows = int64(0)
             weight, total_y, second = 0.0, 0.0, 0.0
             for j in range(first, last):
                 code = int64(bins[offset + row[j]])
-                goes_left = goes_first(code, cut, missing_left)
+                goes_left = goes_first(code, limit, missing_left)
                 left_rows += goes_left
                 share = float64(goes_left)  # 1 or 0: a branch would be a coin toss
                 weight += share * stats[3 * j]
@@ -535,8 +540,8 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
             ):
                 continue
             value = score(left, right, 1)
-            side = missing_left if n_missing > 0 else int64(2 * left_rows > last - first)
-            keep_split(desk, rank, feature, value, cut, side, threshold)
+            side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > last - first)
+            keep_split(desk, rank, feature, value, limit, side, threshold)
         return 1.0
 
     return specialise(search_moment_cut, variant)

@@ -152,6 +152,8 @@ WORD_LEAVES = 46
 WORD_TASKS = 47  # nodes put aside for single threads
 WORD_SETS = 48  # words in use of Nodes.sets
 WORD_STATUS = 49
+WORD_DRAWN = 50  # how many of the features are searched in the first round
+WORD_MORE = 51  # ... and when the present one is over
 
 # WORD_STATUS
 DONE, FULL, STOPPED = 0, 1, 2

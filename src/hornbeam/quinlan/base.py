@@ -23,6 +23,8 @@ from hornbeam.data.target import (
     weigh_classes,
 )
 from hornbeam.dtypes import Array
+from hornbeam.explain.data import remember
+from hornbeam.explain.report import SplitExplanation
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params
 from hornbeam.quinlan.build import build_tree
@@ -69,7 +71,29 @@ class QuinlanTree(SavableTree, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
             delattr(self, name)  # a fit that fails leaves nothing behind
         for name, value in self._grow(X, y, sample_weight).items():
             setattr(self, name, value)
+        remember(self.tree_, X, y, sample_weight)
         return self
+
+    def explain_split(
+        self, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> SplitExplanation:
+        """Show the table behind the split of a node, or why it is a leaf.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node; 0 is the root.
+        X, y, sample_weight
+            What was passed to `fit`. May be left out while those tables are still there.
+
+        Returns
+        -------
+        SplitExplanation
+            Print it, look at it in a notebook, or ask it for ``records()``.
+        """
+        from hornbeam.explain.split import explain_split  # it knows these trees, too
+
+        return explain_split(self, node, X, y, sample_weight)
 
     @abstractmethod
     def _growth_rules(self, total: float) -> Rules:

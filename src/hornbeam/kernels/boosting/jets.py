@@ -80,8 +80,9 @@ def make_jet(typing_context: Any, value: Any, first: Any, second: Any) -> Any:
 @lower_cast(types.Float, JetType)
 @lower_cast(types.Integer, JetType)
 def _number_to_jet(context: Any, builder: Any, fromty: Any, toty: Any, number: Any) -> Any:
-    zero = ir.Constant(ir.DoubleType(), 0.0)
-    return _build(context, builder, context.cast(builder, number, fromty, float64), zero, zero)
+    value = context.cast(builder, number, fromty, float64)
+    zero = builder.fmul(value, ir.Constant(ir.DoubleType(), 0.0))  # NaN has no derivatives
+    return _build(context, builder, value, zero, zero)
 
 
 _OPTIONS = {"error_model": "numpy", "nogil": True, "forceinline": True}
@@ -105,7 +106,7 @@ def _to_jet(x):
     if _is_jet(x):
         return lambda x: x
     if _is_number(x):
-        return lambda x: make_jet(float64(x), 0.0, 0.0)
+        return lambda x: make_jet(float64(x), 0.0 * x, 0.0 * x)  # NaN has no derivatives
     return None
 
 

@@ -67,6 +67,9 @@ from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store, call_addre
 from hornbeam.runtime.kernel import kernel, part
 
 
+ROUNDING = 2.0**-20  # equal hessians that are rounded still seem to be enough rows
+
+
 @part
 def may_split(table, nodes, team, node):
     """Whether the rules let a node be searched."""
@@ -156,7 +159,8 @@ def make_leaf(table, nodes, node):
     nodes.feature[node] = -1
     nodes.gain[node] = 0.0
     # a cell that is not empty holds a row, whatever its hessian seems to say
-    nodes.least_rows[node] = float(table.whole[MIN_LEAF]) if table.whole[MIN_LEAF] > 1 else 0.0
+    least = float(table.whole[MIN_LEAF]) if table.whole[MIN_LEAF] > 1 else 0.0
+    nodes.least_rows[node] = least * (1.0 - ROUNDING)
     nodes.label[node] = node
 
 

@@ -1,0 +1,572 @@
+"""What the estimators of gradient boosting share: how they are fitted, and how they are used.
+
+``fit`` is the whole story: learn the schema, code the columns, boost, store the trees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hornbeam.boosting import parameters as _declarations  # noqa: F401  (registers them)
+from hornbeam.boosting.build import build_trees
+from hornbeam.boosting.constraints import read_groups
+from hornbeam.boosting.engine import Rounds, boost
+from hornbeam.boosting.grower import BoostRules, RowScores
+from hornbeam.boosting.history import Watch, history_frame, plot_history
+from hornbeam.boosting.importance import importances
+from hornbeam.boosting.presets import preset_parameters
+from hornbeam.boosting.rows import Given, Rows, draw_share, lay_out_init, moderate, read_init
+from hornbeam.boosting.savable import SavableBoosting
+from hornbeam.boosting.table import code_table, code_table_like
+from hornbeam.data.schema import Schema
+from hornbeam.data.target import check_length, read_weights
+from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.losses import Loss, LossOptions, apply_link, resolve
+from hornbeam.params import check_params, unknown_parameter
+from hornbeam.tree.constraints import read_monotone
+from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.single import SingleTree
+from hornbeam.tree.storage import Tree
+
+# Parameters that have another declaration here than in other estimators.
+COMMON = {
+    "max_leaf_nodes": "boosting_leaves",
+    "min_samples_leaf": "boosting_samples_leaf",
+    "growth": "boosting_growth",
+    "max_bins": "boosting_bins",
+}
+
+
+class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """What all three share."""
+
+    _task: str
+    loss: Any
+    n_estimators: int
+    learning_rate: float
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int
+    min_child_weight: float
+    min_split_gain: float
+    reg_lambda: float
+    reg_alpha: float
+    max_delta_step: float
+    growth: str
+    order: int
+    subsample: float
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    max_bins: int
+    categorical_features: Any
+    category_split: str
+    category_smooth: float
+    category_l2: float
+    unseen: str
+    monotonic_constraints: Any
+    interaction_constraints: Any
+    drop_rate: float
+    skip_drop: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    warm_start: bool
+    verbose: int | None
+    random_state: Any
+    n_jobs: int | None
+
+    ensemble_: Ensemble
+    link_: str
+    history_: dict[str, Array]
+
+    # --- fitting --------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+    ) -> Any:
+        """Boost.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, list, sparse matrix, or a pandas, polars or Arrow table. Strings,
+            bools and categoricals are categories; NaN, None and NA are missing.
+        y : array-like of shape (n_samples,)
+            Target; must not be missing.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; rows of weight 0 are left out.
+        X_val, y_val, sample_weight_val : optional
+            Rows to watch the loss on, and to stop by if ``early_stopping`` is set.
+        init_score : array-like of shape (n_samples,) or (n_samples, n_scores), optional
+            Scores to start from, instead of the best constant. They are not part of the
+            model: add them to its `decision_function` yourself.
+        callbacks : sequence of functions
+            Each is called after every round with a report (``number``, ``train_loss``,
+            ``valid_loss``); one that returns True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        given = Given(X, y, sample_weight, init_score)
+        valid = None
+        if not (X_val is None and y_val is None and sample_weight_val is None):
+            valid = Given(X_val, y_val, sample_weight_val)
+        return self._fit(given, valid, callbacks)
+
+    def _fit(self, given: Given, valid: Given | None, callbacks: Sequence[Any]) -> Any:
+        check_params(self)
+        _check_callbacks(callbacks)
+        before = self._kept_from_before()
+        if before is None:
+            self._forget()  # a fit that fails leaves nothing behind
+        fitted = self._boost(given, valid, callbacks, before)
+        self._forget()
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def _boost(
+        self, given: Given, valid: Given | None, callbacks: Sequence[Any], before: Any
+    ) -> dict[str, Any]:
+        """Boost; returns all fitted attributes."""
+        fitted, matrix = self._learn_schema(given.X, before)
+        schema, seed = fitted["schema_"], fitted["seed_"]
+        rows = self._read_rows(given, matrix, fitted)
+        if before is not None:
+            _check_classes(before, fitted)
+        loss = self._resolve_loss(rows, fitted)
+        watched = None
+        if valid is not None:
+            watched = self._read_watched(valid, fitted, loss)
+        elif self.early_stopping:
+            rows, watched = self._hold_out(rows, seed)
+        rules = self._rules(schema, loss)
+        table = code_table(
+            rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
+        )
+        start, n_before = self._start(rows, loss, before)
+        scores = self._row_scores(rows, loss, start, before)
+        validation = None
+        if watched is not None:
+            coded = code_table_like(table, watched.matrix, self.n_jobs)
+            validation = (coded, self._row_scores(watched, loss, start, before))
+        n_rounds = max(0, self.n_estimators - n_before)
+        rounds = Rounds(
+            n_rounds, self.learning_rate, self.order, self.drop_rate, self.skip_drop, seed, n_before
+        )
+        with self._watch(loss, callbacks, before, n_before) as watch:
+            grown = boost(
+                table, scores, rules, rounds, validation, watch, self.n_jobs, watch.wants_train_loss
+            )
+        if grown and all(len(tree.child) == 1 for tree in grown):
+            _explain_no_split(float(grown[0].hessian[0]), scores, rules)
+        n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
+        trees = [] if before is None else list(before.ensemble_.trees)
+        trees += build_trees(grown, table.codes, rules)
+        del trees[n_kept * loss.n_scores :]
+        scores_of_trees = np.arange(len(trees)) % loss.n_scores
+        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, start)
+        fitted["link_"] = loss.link_name
+        fitted["n_iter_"] = n_kept
+        fitted["history_"] = watch.history()
+        return fitted
+
+    def _learn_schema(self, X: Any, before: Any) -> tuple[dict[str, Any], Any]:
+        """What is known before y is read, as fitted attributes, and the matrix."""
+        name = type(self).__name__
+        if before is None:
+            schema, matrix = Schema.learn(X, name, self.categorical_features, self.unseen)
+        else:
+            schema, matrix = before.schema_, before.schema_.read(X, name)
+        fitted: dict[str, Any] = {"schema_": schema, "n_features_in_": schema.n_features}
+        if schema.named:
+            fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
+        fitted["seed_"] = _seed(self.random_state) if before is None else before.seed_
+        return fitted, matrix
+
+    def _resolve_loss(self, rows: Rows, fitted: dict[str, Any]) -> Loss:
+        """The compiled loss, once it is known that the targets suit it."""
+        options = LossOptions(
+            getattr(self, "quantile", 0.5),
+            getattr(self, "huber_quantile", 0.9),
+            getattr(self, "tweedie_power", 1.5),
+        )
+        loss = resolve(
+            self.loss,
+            task=self._task,  # type: ignore[arg-type]
+            n_classes=fitted.get("n_classes_", 0),
+            options=options,
+            y=rows.target,
+            weight=rows.weight,
+        )
+        loss.check_target(rows.target)
+        return loss
+
+    def _read_watched(self, valid: Given, fitted: dict[str, Any], loss: Loss) -> Rows:
+        """Read the rows to watch; an error says that it is about them."""
+        if valid.X is None or valid.y is None:
+            raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
+        try:
+            matrix = fitted["schema_"].read(valid.X, type(self).__name__)
+            watched = self._read_rows(valid, matrix, fitted, True)
+            loss.check_target(watched.target)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"In the validation rows (X_val, y_val): {error}") from error
+        return watched
+
+    def _start(self, rows: Rows, loss: Loss, before: Any) -> tuple[Array, int]:
+        """The scores that boosting starts from, and how many rounds were boosted before."""
+        if before is not None:
+            return before.ensemble_.start, before.n_iter_
+        if rows.init_score is not None:
+            return np.zeros(loss.n_scores), 0
+        return loss.start(rows.target, rows.weight), 0
+
+    def _watch(self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int) -> Watch:
+        """Somebody who is told of every round."""
+        return Watch(
+            rounds=self.n_estimators,
+            metric=loss.metric,
+            patience=self.n_iter_no_change if self.early_stopping else None,
+            tol=self.tol,
+            verbose=self.verbose,
+            callbacks=callbacks,
+            history=None if before is None else before.history_,
+            n_before=n_before,
+        )
+
+    def _row_scores(self, rows: Rows, loss: Loss, start: Array, before: Any) -> RowScores:
+        """Scores of some rows: where boosting starts, or where an earlier fit left them."""
+        if before is not None:
+            at: Array = before.ensemble_.scores(rows.matrix, self.n_jobs).T
+        else:
+            at = start.reshape(-1, 1)
+        if rows.init_score is not None:
+            at = at + lay_out_init(rows.init_score, loss.n_scores)
+        return RowScores(loss, rows.target, rows.weight, at, self.order, rows.groups)
+
+    def _kept_from_before(self) -> Any:
+        """The estimator itself if this fit goes on where the last one ended."""
+        if self.early_stopping and self.drop_rate > 0.0:
+            raise ValueError(
+                f"early_stopping=True does not go with drop_rate={self.drop_rate}: later rounds "
+                "change the trees of earlier ones, so there is no best round to go back to."
+            )
+        if not self.warm_start or "ensemble_" not in self.__dict__:
+            return None
+        if self.drop_rate > 0.0:
+            raise ValueError(
+                f"warm_start=True does not go with drop_rate={self.drop_rate}: dropping changes "
+                "the trees of earlier rounds. Fit all rounds at once."
+            )
+        if self.n_estimators < self.n_iter_:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {self.n_iter_} rounds "
+                "that the warm-started model has."
+            )
+        return self
+
+    @abstractmethod
+    def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
+        """The target as float64, and the weights; note what was learnt in ``fitted``."""
+
+    def _read_rows(
+        self, given: Given, matrix: Any, fitted: dict[str, Any], again: bool = False
+    ) -> Rows:
+        """Check y and the weights of a table."""
+        n_rows = matrix.shape[0]
+        if n_rows > MAX_ROWS:
+            raise ValueError(f"X has {n_rows} rows; at most {MAX_ROWS} are possible.")
+        weight = read_weights(given.sample_weight, n_rows)
+        target, weight = self._read_target(given.y, weight, fitted, again)
+        check_length(target, n_rows)
+        init = None if given.init_score is None else read_init(given.init_score, n_rows)
+        rows = Rows(matrix, target, moderate(weight), init, given.groups)
+        return rows if (weight > 0).all() else rows.chosen(weight > 0)
+
+    def _hold_out(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
+        """Part the rows at random into those to learn from and those to watch."""
+        held = self._draw_held(rows, np.random.default_rng([seed, 1]))
+        n_rows = len(held)
+        if not held.any() or held.all():
+            raise ValueError(
+                f"early_stopping=True with validation_fraction={self.validation_fraction} leaves "
+                f"{int(held.sum())} of {n_rows} rows to validate on. Choose another fraction, or "
+                "pass X_val and y_val to fit."
+            )
+        return rows.chosen(~held), rows.chosen(held)
+
+    def _draw_held(self, rows: Rows, random: np.random.Generator) -> Array:
+        """A mask of the rows to hold out."""
+        return draw_share(len(rows.target), self.validation_fraction, random)
+
+    def _rules(self, schema: Schema, loss: Loss) -> BoostRules:
+        """The parameters of growing as numbers."""
+        monotone = read_monotone(
+            self.monotonic_constraints, schema, parameter="monotonic_constraints"
+        )
+        if monotone is not None and loss.n_scores > 1:
+            raise ValueError(
+                "monotonic_constraints need one score per row, but the loss "
+                f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
+                "regression."
+            )
+        return BoostRules(
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=None if self.max_depth is None else min(self.max_depth, 2**31 - 1),
+            min_samples_leaf=min(self.min_samples_leaf, 2**31 - 1),
+            min_child_weight=float(self.min_child_weight),
+            min_split_gain=float(self.min_split_gain),
+            reg_lambda=float(self.reg_lambda),
+            reg_alpha=float(self.reg_alpha),
+            max_delta_step=float(self.max_delta_step),
+            growth=self.growth,
+            subsample=float(self.subsample),
+            colsample_bytree=float(self.colsample_bytree),
+            colsample_bylevel=float(self.colsample_bylevel),
+            colsample_bynode=float(self.colsample_bynode),
+            category_split=self.category_split,
+            category_smooth=float(self.category_smooth),
+            category_l2=float(self.category_l2),
+            monotone=monotone,
+            groups=read_groups(self.interaction_constraints, schema),
+        )
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learnt."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, as everywhere; an unknown name gets a hint.
+
+        Parameters
+        ----------
+        **params
+
+        Returns
+        -------
+        self
+        """
+        known = self.get_params(deep=True)
+        for name in params:
+            if name not in known and "__" not in name:
+                raise ValueError(unknown_parameter(type(self), name))
+        return super().set_params(**params)
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Any:
+        """Make an estimator with the settings of a published algorithm.
+
+        Parameters
+        ----------
+        name : {"friedman", "xgboost", "lightgbm"}
+        **changes
+            Parameters to set otherwise.
+
+        Returns
+        -------
+        estimator
+
+        Examples
+        --------
+        >>> import hornbeam as hb
+        >>> hb.GradientBoostingRegressor.preset("xgboost", n_estimators=10).growth
+        'level'
+        """
+        return cls(**preset_parameters(name, changes))
+
+    # --- using the model ----------------------------------------------------------------
+
+    def _features(self, X: Any) -> Any:
+        """The part of a table that was learnt from."""
+        return X
+
+    def _scores(self, X: Any) -> Array:
+        """Scores of each row, (n_rows, n_scores)."""
+        if "ensemble_" not in self.__dict__:
+            check_is_fitted(self)
+        name, X = type(self).__name__, self._features(X)
+        if self.schema_.takes_as_is(X, name):
+            scores = self.ensemble_.scores(X, self.n_jobs)
+            if scores is not None:
+                return scores
+        scores = self.ensemble_.scores(self.schema_.read(X, name), self.n_jobs)
+        assert scores is not None  # read has refused infinite values
+        return scores
+
+    def _staged_scores(self, X: Any) -> Iterator[Array]:
+        check_is_fitted(self)
+        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        every = self.ensemble_.n_scores
+        for scores in self.ensemble_.staged_scores(matrix, self.n_jobs, every):
+            assert scores is not None  # read has refused infinite values
+            yield scores
+
+    def _linked(self, scores: Array) -> Array:
+        """Predictions on the user's scale."""
+        single = self.ensemble_.n_scores == 1
+        return apply_link(self.link_, scores[:, 0] if single else scores)
+
+    def apply(self, X: Any) -> Array:
+        """Return the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of int32 of shape (n_samples, n_trees)
+        """
+        check_is_fitted(self)
+        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        leaves = self.ensemble_.leaves(matrix, self.n_jobs)
+        assert leaves is not None  # read has refused infinite values
+        return leaves
+
+    @property
+    def trees_(self) -> Sequence[Tree]:
+        """The trees, ``n_scores`` of them per round."""
+        check_is_fitted(self)
+        return self.ensemble_.trees
+
+    def tree(self, number: int) -> SingleTree:
+        """Return one tree to look at, with `hb.export_text`, `hb.plot_tree` or `hb.tree_svg`.
+
+        Parameters
+        ----------
+        number : int
+            Which of ``trees_``.
+
+        Returns
+        -------
+        SingleTree
+            Its values are what the leaves add to a score.
+        """
+        return SingleTree(self.trees_[number], self.schema_, "objective")
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each feature in the gain of all splits."""
+        return self.importances("gain")
+
+    def importances(self, kind: str = "gain", X: Any = None, y: Any = None) -> Array:
+        """Return how important each feature is.
+
+        Parameters
+        ----------
+        kind : {"gain", "split", "cover", "squared", "permutation"}
+            Share in the gain of all splits; in their number; in the hessian of the nodes
+            they split; Friedman's squared relative importance averaged over trees; or the
+            loss of score when a column of (X, y) is shuffled.
+        X, y
+            Rows to shuffle, for "permutation".
+
+        Returns
+        -------
+        array of shape (n_features,)
+        """
+        check_is_fitted(self)
+        return importances(self, kind, X, y)
+
+    def history(self) -> Any:
+        """Return the losses of each round as a pandas data frame."""
+        check_is_fitted(self)
+        return history_frame(self.history_)
+
+    def plot_history(self, ax: Any = None) -> Any:
+        """Draw the losses of each round; returns the matplotlib axes."""
+        check_is_fitted(self)
+        return plot_history(self.history_, ax)
+
+    def predictor(self) -> Any:
+        """Return an object for serving: no validation beyond the shape, thread-safe."""
+        from hornbeam.boosting.predictor import Predictor
+
+        check_is_fitted(self)
+        return Predictor(
+            self.ensemble_, self._linked, self.n_features_in_, getattr(self, "classes_", None)
+        )
+
+    def digest(self) -> str:
+        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        names = None if classes is None else classes.tolist()
+        state = hashlib.sha256(f"{self.link_}{names}".encode())
+        state.update(np.ascontiguousarray(self.ensemble_.start).tobytes())
+        for tree in self.ensemble_.trees:
+            state.update(tree.digest().encode())
+        return state.hexdigest()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _check_classes(before: Any, fitted: dict[str, Any]) -> None:
+    """A model that goes on learning keeps its classes."""
+    if "classes_" not in fitted:
+        return
+    classes, earlier = fitted["classes_"], before.classes_
+    if not np.array_equal(classes, earlier):
+        raise ValueError(
+            f"warm_start=True goes on with a model of the classes {earlier.tolist()[:10]}, but y "
+            f"holds {classes.tolist()[:10]}. Fit a new model, or pass rows of the same classes."
+        )
+
+
+def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> None:
+    """Warn if no tree has a split for a reason that somebody should act on."""
+    if hessian < 2.0 * rules.min_child_weight:
+        reason = (
+            f"the hessians of all rows add up to {hessian:.3g}, less than twice "
+            f"min_child_weight={rules.min_child_weight:g}: choose a smaller one, or scale y or "
+            "sample_weight"
+        )
+    elif scores.peak[0] == 0.0 and np.ptp(scores.target) > 0.0:
+        reason = "all gradients round to zero: scale y, so that its values are not so small"
+    else:
+        return
+    warnings.warn(f"No tree has a split, since {reason}.", UserWarning, stacklevel=5)
+
+
+def _seed(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _check_callbacks(callbacks: Any) -> None:
+    """Callbacks are functions, and there may be several."""
+    if isinstance(callbacks, Sequence) and all(callable(callback) for callback in callbacks):
+        return
+    raise TypeError(
+        "callbacks must be a list of functions that take the report of a round, but is "
+        f"{callbacks!r:.60}."
+    )

@@ -1,0 +1,91 @@
+"""The searches of bins find what the general search finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hornbeam as hb
+from hornbeam.kernels.split import search_number
+from hornbeam.kernels.split_random import search_random_number
+from hornbeam.tree import grower
+
+
+def _table(seed, n_rows, n_classes):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 6)).round(random.integers(0, 3))
+    X[:, 4] = X[:, 4] > 0  # two codes
+    X[:, 5] = X[:, 5] > 1.5  # few ones
+    if seed % 2:
+        X[random.random(X.shape) < 0.1] = np.nan
+    y = random.integers(0, n_classes, n_rows)
+    y[X[:, 0] > 0.3] = 0
+    weight = (None, random.integers(1, 4, n_rows), random.random(n_rows) + 0.5)[seed % 3]
+    return X, y, weight
+
+
+def _digests(monkeypatch, make, X, y, weight):
+    """Digests of the model with the special search and with the general one."""
+    special = make().fit(X, y, sample_weight=weight).digest()
+    monkeypatch.setattr(grower, "_number_search", _general)
+    general = make().fit(X, y, sample_weight=weight).digest()
+    monkeypatch.undo()
+    return special, general
+
+
+def _general(criterion, rules, as_bytes, n_outputs, n_classes):
+    return search_random_number if rules.random_cuts else search_number
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_class_searches_are_the_general_one(monkeypatch, criterion, n_classes, splitter):
+    for seed in range(12):
+        X, y, weight = _table(seed, 40 + 60 * seed, n_classes)
+
+        def make(seed=seed):
+            return hb.DecisionTreeClassifier(
+                criterion=criterion,
+                splitter=splitter,
+                finder="histogram",
+                max_features=None if seed % 4 else 3,
+                min_samples_leaf=1 + seed % 3,
+                random_state=seed,
+            )
+
+        special, general = _digests(monkeypatch, make, X, y, weight)
+        assert special == general, seed
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "friedman_mse"])
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_moment_searches_are_the_general_one(monkeypatch, criterion, splitter):
+    for seed in range(12):
+        X, y, weight = _table(seed, 40 + 60 * seed, 7)
+        if weight is not None:
+            weight = np.ceil(weight)  # whole numbers add up to the same sum in any order
+
+        def make(seed=seed):
+            return hb.DecisionTreeRegressor(
+                criterion=criterion,
+                splitter=splitter,
+                finder="histogram",
+                min_samples_leaf=1 + seed % 3,
+                random_state=seed,
+            )
+
+        special, general = _digests(monkeypatch, make, X, y, weight)
+        assert special == general, seed
+
+
+@pytest.mark.parametrize("estimator", [hb.DecisionTreeClassifier, hb.DecisionTreeRegressor])
+def test_monotone_constraints_are_kept_in_bins(monkeypatch, estimator):
+    for seed in range(0, 12, 2):
+        X, y, _ = _table(seed, 300, 2)
+
+        def make():
+            return estimator(finder="histogram", monotonic_cst=[1, -1, 0, 0, 1, 0], max_depth=6)
+
+        special, general = _digests(monkeypatch, make, X, y, None)
+        assert special == general, seed
