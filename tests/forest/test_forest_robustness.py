@@ -80,7 +80,9 @@ def test_forked_children_fit_and_predict(expected: Any) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_stops_a_long_fit(n_jobs: int) -> None:
-    check_interrupts("RandomForestRegressor", {"n_jobs": n_jobs, "n_estimators": 20})
+    check_interrupts(
+        "RandomForestRegressor", {"n_jobs": n_jobs, "n_estimators": 20, "random_state": 0}
+    )
 
 
 def test_an_error_in_a_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:

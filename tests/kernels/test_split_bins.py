@@ -20,7 +20,7 @@ def _table(seed, n_rows, n_classes):
         X[random.random(X.shape) < 0.1] = np.nan
     y = random.integers(0, n_classes, n_rows)
     y[X[:, 0] > 0.3] = 0
-    weight = (None, random.integers(1, 4, n_rows), random.random(n_rows) + 0.5)[seed % 3]
+    weight = (None, random.integers(1, 4, n_rows), random.integers(2, 7, n_rows) / 4)[seed % 3]
     return X, y, weight
 
 
@@ -89,3 +89,19 @@ def test_monotone_constraints_are_kept_in_bins(monkeypatch, estimator):
 
         special, general = _digests(monkeypatch, make, X, y, None)
         assert special == general, seed
+
+
+@pytest.mark.parametrize("finder", ["exact", "histogram"])
+def test_every_place_is_drawn_as_often_as_its_gap_is_wide(finder):
+    X = np.array([[0.0], [1.0], [2.0], [6.0]] * 5)
+    y = np.arange(20) % 4
+    cuts = []
+    for seed in range(600):
+        stump = hb.DecisionTreeClassifier(
+            splitter="random", finder=finder, max_depth=1, random_state=seed
+        ).fit(X, y)
+        cuts.append(np.searchsorted([0.0, 1.0, 2.0, 6.0], stump.tree_.threshold[0]))
+    shares = np.bincount(cuts, minlength=4)[1:] / 600
+    # in bins the places of the values are only known by the borders between them
+    expected = [1 / 6, 1 / 6, 4 / 6] if finder == "exact" else [4 / 21, 7 / 21, 10 / 21]
+    np.testing.assert_allclose(shares, expected, atol=0.06)

@@ -39,7 +39,7 @@ from hornbeam.bagging.parameters import KINDS
 from hornbeam.bagging.progress import MemberBar
 from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.bagging.tables import Rows, read_rows
-from hornbeam.boosting.estimators import warn_column_vector
+from hornbeam.boosting.rows import warn_column_vector
 from hornbeam.data.target import check_length, read_classes, read_values, read_weights
 from hornbeam.dtypes import Array
 from hornbeam.params import check_params, declared

@@ -24,7 +24,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import inlined, kernel, part
 from hornbeam.runtime.random import derive_for_feature, draw_unit
 
 
@@ -37,29 +37,42 @@ def part_keys(scratch, cut, high):
         keys[i] = (uint64(code) << uint64(32)) | (keys[i] & uint64(ENTRY_MASK))
 
 
+@inlined
+def place_of(problem, feature, code):
+    """Where a code lies: its value if it is a rank, about the middle of its bin otherwise."""
+    book, start = problem.book, problem.book_start[feature]
+    if not problem.whole[BYTES]:
+        return book[start + code]
+    last = problem.n_codes[feature] - 2  # of the borders between bins
+    below, above = min(max(code - 1, 0), last), min(code, last)
+    if below < above or last == 0:
+        return book[start + below] / 2.0 + book[start + above] / 2.0 + (code - 0.5) * (last == 0)
+    # the first bin and the last one have a single border: as wide as their neighbours
+    inner = 1 if code == 0 else last - 1
+    return book[start + below] - (book[start + inner] - book[start + below]) / 2.0
+
+
 @part
 def random_cut(problem, feature, low, high, key):
     """A random threshold between the node's smallest and largest value.
 
-    Returns the threshold and the last code below it.
+    Returns the threshold and the last code below it. In bins the threshold is the border
+    behind that code, and a border is the more likely the farther its neighbours are.
     """
-    book, start = problem.book, problem.book_start[feature]
-    if problem.whole[BYTES]:
-        high -= 1  # the last border between two codes of the node
-    bottom, top = book[start + low], book[start + high]
+    bottom, top = place_of(problem, feature, low), place_of(problem, feature, high)
     threshold = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
-    if threshold >= top and high > low:
+    if threshold >= top:
         threshold = bottom
-    cut, step = low, int64(1)  # find the last code whose value is at most the threshold
-    while 2 * step <= high - low:
+    cut, step = low, int64(1)  # find the last code that is not above the threshold
+    while 2 * step <= high - 1 - low:
         step *= 2
     while step > 0:
-        ahead = min(cut + step, high)
+        ahead = min(cut + step, high - 1)
         # no branch: it would be a coin toss
-        cut += (ahead - cut) * int64(book[start + ahead] <= threshold)
+        cut += (ahead - cut) * int64(place_of(problem, feature, ahead) <= threshold)
         step //= 2
     if problem.whole[BYTES]:
-        threshold = book[start + cut]
+        threshold = problem.book[problem.book_start[feature] + cut]
     return threshold, cut
 
 

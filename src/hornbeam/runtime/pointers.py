@@ -64,7 +64,7 @@ def make_slots(*groups: Any) -> Array:
     """Addresses and lengths of all arrays of some NamedTuples: (address, length) pairs."""
     slots = []
     for group in groups:
-        for (name, kind), array in zip(_kinds(type(group)).items(), group, strict=True):
+        for (name, kind), array in zip(_kinds(group.__class__).items(), group, strict=True):
             if array.dtype != _NUMPY[kind] or not array.flags.c_contiguous:
                 raise TypeError(f"{name} must be a contiguous array of {_NUMPY[kind]}")
             slots += [array.ctypes.data, array.size]
