@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-_PATIENCE_SECONDS = 2.0
+_PATIENCE_SECONDS = 2.0  # work that takes longer shows itself on a terminal
 
 
 class ProgressBar:

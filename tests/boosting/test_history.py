@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import hornbeam as hb
-from hornbeam.boosting import history
 from hornbeam.boosting.engine import RoundReport
-from hornbeam.boosting.history import ProgressBar, Watch
+from hornbeam.boosting.history import Watch
 
 Regressor = hb.GradientBoostingRegressor
 rng = np.random.default_rng(0)
@@ -31,19 +29,6 @@ def test_a_bar_on_stderr_only_when_asked_for(capfd: Any) -> None:
     assert "boosting" in err and "6/6" in err and "half squared error" in err
     last = f"{model.history_['train'][-1]:.5g}"
     assert last in " ".join(err.split())
-
-
-def test_a_long_fit_shows_itself_on_a_terminal(monkeypatch: Any, capfd: Any) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    quick = ProgressBar(3, None)
-    quick.show(RoundReport(1, np.nan, None), "loss")
-    assert quick.bar is None and not quick.silent
-    monkeypatch.setattr(history, "_PATIENCE_SECONDS", 0.0)
-    slow = ProgressBar(3, None)
-    slow.show(RoundReport(1, np.nan, 0.25), "loss")
-    slow.close()
-    assert slow.bar is not None and "0.25" in capfd.readouterr().err
-    assert ProgressBar(3, 0).silent
 
 
 def test_the_frame_has_a_row_per_round() -> None:

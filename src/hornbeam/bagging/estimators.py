@@ -36,13 +36,18 @@ from hornbeam.bagging.members import (
     member_values,
 )
 from hornbeam.bagging.parameters import KINDS
-from hornbeam.bagging.progress import MemberBar
 from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.bagging.tables import Rows, read_rows
-from hornbeam.boosting.rows import warn_column_vector
-from hornbeam.data.target import check_length, read_classes, read_values, read_weights
+from hornbeam.data.target import (
+    check_length,
+    read_classes,
+    read_values,
+    read_weights,
+    warn_column_vector,
+)
 from hornbeam.dtypes import Array
 from hornbeam.params import check_params, declared
+from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -171,13 +176,13 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         """Fit the members from number ``first`` up."""
         numbers = range(first, self.n_estimators)
         members = []
-        with MemberBar(len(numbers), self.verbose) as bar:
+        with ProgressBar("bagging", len(numbers), self.verbose) as bar:
             jobs = (
                 (fit_member, self.estimator_, rows, target, sampler, number) for number in numbers
             )
             for member in self._run(jobs):
                 members.append(member)
-                bar.advance()
+                bar.show(len(members))
         return members
 
     def _run(self, jobs: Any) -> Iterator[Any]:

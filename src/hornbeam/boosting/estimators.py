@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
-from hornbeam.boosting.rows import Rows, draw_share, read_one_column, relabel, warn_column_vector
-from hornbeam.data.target import check_length, read_classes, weigh_classes
+from hornbeam.boosting.rows import Rows, draw_share, read_one_column, relabel
+from hornbeam.data.target import check_length, read_classes, warn_column_vector, weigh_classes
 from hornbeam.dtypes import Array
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,8 +9,7 @@ import numpy as np
 
 from hornbeam.boosting.engine import RoundReport
 from hornbeam.dtypes import Array
-
-_PATIENCE_SECONDS = 2.0  # a fit that takes longer shows its progress on a terminal
+from hornbeam.progress import ProgressBar
 
 
 class Watch:
@@ -37,7 +34,7 @@ class Watch:
         # a model that was stopped early ends with its best round
         self.best = self.valid[-1] if len(self.valid) == n_before > 0 else np.inf
         self.best_number = n_before
-        self.bar = ProgressBar(rounds, verbose)
+        self.bar = ProgressBar("boosting", rounds, verbose)
         self.wants_train_loss = bool(callbacks) or bool(verbose) or patience is not None
 
     def __enter__(self) -> Watch:
@@ -54,7 +51,7 @@ class Watch:
             self.valid.append(report.valid_loss)
             if self.best == np.inf or report.valid_loss < self.best - self.tol * abs(self.best):
                 self.best, self.best_number = report.valid_loss, report.number
-        self.bar.show(report, self.metric)
+        self.bar.show(report.number, _losses(report, self.metric))
         stop = False
         for callback in self.callbacks:
             stop = bool(callback(report)) or stop
@@ -72,46 +69,14 @@ class Watch:
         return {name: losses for name, losses in found.items() if len(losses)}
 
 
-class ProgressBar:
-    """A line on the terminal with the round and its losses."""
-
-    def __init__(self, rounds: int, verbose: int | None) -> None:
-        self.rounds, self.verbose = rounds, verbose
-        self.started = time.monotonic()
-        self.bar: Any = None  # a rich Progress, once there is something to show
-        self.task: Any = None
-        self.silent = verbose == 0 or (verbose is None and not sys.stderr.isatty())
-
-    def show(self, report: RoundReport, metric: str) -> None:
-        """Move the bar to a round."""
-        if self.silent:
-            return
-        if self.bar is None:
-            if not self.verbose and time.monotonic() - self.started < _PATIENCE_SECONDS:
-                return
-            self._open()
-        text = f"{metric}" if np.isfinite(report.train_loss) or report.valid_loss else ""
-        if np.isfinite(report.train_loss):
-            text += f" {report.train_loss:.5g}"
-        if report.valid_loss is not None:
-            text += f", validation {report.valid_loss:.5g}"
-        self.bar.update(self.task, completed=report.number, losses=text)
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn as Remaining
-
-        columns = (TextColumn("boosting"), BarColumn(), MofNCompleteColumn(), Remaining())
-        console = Console(stderr=True)
-        self.bar = Progress(*columns, TextColumn("{task.fields[losses]}"), console=console)
-        self.task = self.bar.add_task("", total=self.rounds, losses="")
-        self.bar.start()
-
-    def close(self) -> None:
-        """Leave the last line where it is."""
-        if self.bar is not None:
-            self.bar.stop()
+def _losses(report: RoundReport, metric: str) -> str:
+    """The losses of a round as text, empty if there are none."""
+    text = metric if np.isfinite(report.train_loss) or report.valid_loss else ""
+    if np.isfinite(report.train_loss):
+        text += f" {report.train_loss:.5g}"
+    if report.valid_loss is not None:
+        text += f", validation {report.valid_loss:.5g}"
+    return text
 
 
 def history_frame(history: dict[str, Array]) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from hornbeam.data.target import read_values
+from hornbeam.data.target import read_values, warn_column_vector
 from hornbeam.dtypes import Array
 
 _MAX_EXPONENT = 60  # of the largest weight: slopes are float32
@@ -95,20 +94,6 @@ def read_one_column(y: Any, name: str) -> Array:
         )
     warn_column_vector(y)
     return values[:, 0]
-
-
-def warn_column_vector(y: Any) -> None:
-    """Say that y was a column where a flat array was expected, in scikit-learn's words."""
-    shape = getattr(y, "shape", None)
-    if shape is not None and len(shape) == 2 and shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=6,
-        )
 
 
 def relabel(names: Array, labels: Array, classes: Array) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -178,6 +180,18 @@ def _refuse_missing(columns: Array) -> None:
     if columns.dtype.kind == "f" and np.isinf(value):
         what = f"infinity or a value too large for {columns.dtype!r}"
     raise ValueError(f"Input y contains {what}. Row {row} holds {value}: drop such rows.")
+
+
+def warn_column_vector(y: Any) -> None:
+    """Say that y was a column where a flat array was expected, in scikit-learn's words."""
+    shape = getattr(y, "shape", None)
+    if shape is not None and len(shape) == 2 and shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=6,
+        )
 
 
 def read_values(y: Any, name: str) -> Array:

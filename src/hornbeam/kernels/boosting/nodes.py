@@ -66,7 +66,6 @@ from hornbeam.kernels.boosting.state import (
 from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store, call_address
 from hornbeam.runtime.kernel import kernel, part
 
-
 ROUNDING = 2.0**-20  # equal hessians that are rounded still seem to be enough rows
 
 
