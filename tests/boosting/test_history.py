@@ -19,6 +19,8 @@ FEW: dict[str, Any] = {"n_estimators": 6, "min_samples_leaf": 5, "random_state":
 
 
 def test_a_bar_on_stderr_only_when_asked_for(capfd: Any) -> None:
+    Regressor(**FEW).fit(X, LEVEL, X_val=X, y_val=LEVEL)
+    capfd.readouterr()  # the notice of a first compilation
     for verbose in (None, 0):
         Regressor(**FEW, verbose=verbose).fit(X, LEVEL, X_val=X, y_val=LEVEL)
         out, err = capfd.readouterr()
