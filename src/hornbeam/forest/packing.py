@@ -36,7 +36,6 @@ class Packer:
         self.special = (
             ccp_alpha > 0.0
             or task.criterion.summed == "order"
-            or (classes and task.target.n_outputs > 1)
             or task.codes.columns.dtype != np.uint8
             or bool(task.codes.category_code)
             or task.rules.monotone is not None

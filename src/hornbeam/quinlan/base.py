@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
@@ -24,17 +22,21 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import Array
 from hornbeam.explain.data import remember
-from hornbeam.explain.report import SplitExplanation
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params
 from hornbeam.quinlan.build import build_tree
 from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
 from hornbeam.quinlan.grower import Grown, Rules, grow
-from hornbeam.tree.importance import gain_importance
-from hornbeam.tree.traversal import decision_path
+from hornbeam.tree.model import SingleTreeModel
 
 
-class QuinlanTree(SavableTree, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class QuinlanTree(
+    SingleTreeModel,
+    SavableTree,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """A classification tree with one branch per category and fractions of rows."""
 
     criterion = "entropy"  # what the impurity of a stored node is
@@ -73,27 +75,6 @@ class QuinlanTree(SavableTree, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
             setattr(self, name, value)
         remember(self.tree_, X, y, sample_weight)
         return self
-
-    def explain_split(
-        self, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> SplitExplanation:
-        """Show the table behind the split of a node, or why it is a leaf.
-
-        Parameters
-        ----------
-        node : int
-            Number of the node; 0 is the root.
-        X, y, sample_weight
-            What was passed to `fit`. May be left out while those tables are still there.
-
-        Returns
-        -------
-        SplitExplanation
-            Print it, look at it in a notebook, or ask it for ``records()``.
-        """
-        from hornbeam.explain.split import explain_split  # it knows these trees, too
-
-        return explain_split(self, node, X, y, sample_weight)
 
     @abstractmethod
     def _growth_rules(self, total: float) -> Rules:
@@ -162,61 +143,11 @@ class QuinlanTree(SavableTree, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
     # --- using the tree -------------------------------------------------------------------
 
     def _leaves(self, X: Any) -> Array:
+        """Where the way of a row parts, it is followed along the heaviest branches."""
         walker, matrix = self._ready(X)
         return np.concatenate(
             [walker.leaves(block, self.n_jobs)[0] for block in dense_blocks(matrix)]
         )
-
-    def apply(self, X: Any) -> Array:
-        """Return the number of the leaf that each row falls into.
-
-        Where the way of a row parts, it is followed along the heaviest branches.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of int64
-        """
-        return self._leaves(X).astype(np.int64)
-
-    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Return which nodes each row passes on its way to the leaf that `apply` returns.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_nodes)
-            1 where a row passes a node.
-        """
-        return decision_path(self.tree_, self._leaves(X))
-
-    def get_depth(self) -> int:
-        """Return how many questions lead to the deepest leaf."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Return the number of leaves."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def feature_importances_(self) -> Array:
-        """Share of each feature in the relative gain of all splits."""
-        check_is_fitted(self)
-        return gain_importance(self.tree_, self.n_features_in_)
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        content = f"{self.tree_.digest()}{[self.classes_.tolist()]}"
-        return hashlib.sha256(content.encode()).hexdigest()
 
     def _ready(self, X: Any) -> tuple[Any, Any]:
         check_is_fitted(self)

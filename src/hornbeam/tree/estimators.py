@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -37,25 +35,29 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.explain.data import remember
-from hornbeam.explain.report import SplitExplanation
-from hornbeam.explain.split import explain_split
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
 from hornbeam.pruning.functions import class_counts, prune_on
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.grower import GrowthRules, Target
-from hornbeam.tree.importance import gain_importance
+from hornbeam.tree.model import SingleTreeModel
 from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning import prune_by_cost, pruning_path
 from hornbeam.tree.reduced_error import hold_out
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.storage import Tree
 from hornbeam.tree.task import Task
-from hornbeam.tree.traversal import decision_path, walker
+from hornbeam.tree.traversal import walker
 
 
-class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseDecisionTree(
+    SingleTreeModel,
+    SavableTree,
+    MultiOutputMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What both trees share."""
 
     criterion: str | Callable[..., float]
@@ -203,60 +205,6 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
         # something else than a plain array, or one with an infinite value: read says so
         return ready.leaves(self.schema_.read(X, name), self.n_jobs)  # type: ignore[return-value]
 
-    def apply(self, X: Any) -> Array:
-        """Return the number of the leaf that each row falls into.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of int64
-        """
-        return self._leaves(X).astype(np.int64)
-
-    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Return which nodes each row passes.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_nodes)
-            1 where a row passes a node.
-        """
-        return decision_path(self.tree_, self._leaves(X))
-
-    def get_depth(self) -> int:
-        """Return how many questions lead to the deepest leaf."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Return the number of leaves."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def feature_importances_(self) -> Array:
-        """Share of each feature in the relative gain of all splits."""
-        check_is_fitted(self)
-        return gain_importance(self.tree_, self.n_features_in_)
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        classes = getattr(self, "classes_", None)
-        names = (
-            [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
-            if (classes is not None)
-            else None
-        )
-        return hashlib.sha256(f"{self.tree_.digest()}{names}".encode()).hexdigest()
-
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return the pruning path of the tree grown on this data.
 
@@ -273,25 +221,6 @@ class BaseDecisionTree(SavableTree, MultiOutputMixin, BaseEstimator, metaclass=A
         """
         alphas, impurities = pruning_path(self._grow(X, y, sample_weight)["tree_"])
         return Bunch(ccp_alphas=alphas, impurities=impurities)
-
-    def explain_split(
-        self, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> SplitExplanation:
-        """Show the table behind the split of a node, or why it is a leaf.
-
-        Parameters
-        ----------
-        node : int
-            Number of the node; 0 is the root.
-        X, y, sample_weight
-            What was passed to `fit`. May be left out while those tables are still there.
-
-        Returns
-        -------
-        SplitExplanation
-            Print it, look at it in a notebook, or ask it for ``records()``.
-        """
-        return explain_split(self, node, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,27 +22,27 @@ def slopes(value: Callable[..., Any], scores: Any = SCORES, y: Any = Y) -> tuple
     return found[:, 0], found[:, 1]
 
 
-def cube(y, s):
+def cube(y: float, s: float) -> float:
     return (s - y) ** 3 + s**2 - s**1 + 7 * s**0
 
 
-def ratio(y, s):
+def ratio(y: float, s: float) -> float:
     return (s * s - y) / (2.0 + s**2) + 3.0 / (4.0 + s) - s / 2
 
 
-def growth(y, s):
+def growth(y: float, s: float) -> float:
     return math.exp(-y * s) + 2.0**s + np.exp(s) * math.log(3.0 + s) + (3.0 + s) ** s
 
 
-def roots(y, s):
+def roots(y: float, s: float) -> float:
     return math.sqrt(4.0 + s) + np.log1p(np.square(s)) + (4.0 + s) ** 1.5 + np.power(s, 2)
 
 
-def waves(y, s):
+def waves(y: float, s: float) -> float:
     return math.sin(s) * np.cos(y - s) + math.tanh(s - y) + np.cosh(s) - math.sinh(+s)
 
 
-def turns(y, s):
+def turns(y: float, s: float) -> float:
     """Branches, one of which leaves a number where the other leaves a jet."""
     cost = 0.0
     if s > y:
@@ -64,7 +64,7 @@ def derived(function: Callable[..., float], y: float, s: float) -> tuple[float, 
     return float(first), float(second)
 
 
-@pytest.mark.mission("L2")
+@pytest.mark.mission("X9")
 @pytest.mark.parametrize("function", [cube, ratio, growth, roots, waves, turns])
 def test_derivatives_are_those_of_differences(function: Callable[..., float]) -> None:
     expected = np.array([derived(function, y, s) for y, s in zip(Y, SCORES, strict=True)])
@@ -76,7 +76,7 @@ def test_derivatives_are_those_of_differences(function: Callable[..., float]) ->
 def test_large_scores_lose_no_digits() -> None:
     """Differences of a value near 1e8 would be noise; by calculus slopes are exact."""
 
-    def shifted(y, s):
+    def shifted(y: float, s: float) -> float:
         return 1e8 + 0.5 * (s - y) ** 2
 
     gradient, hessian = slopes(shifted)
@@ -87,12 +87,12 @@ def test_large_scores_lose_no_digits() -> None:
 def test_kinks_are_left_towards_larger_scores() -> None:
     zeros = np.zeros(1)
 
-    def kinked(y, s):
+    def kinked(y: float, s: float) -> float:
         return abs(s) + max(s, 0.0) + min(0.0, s) + abs(-s) + max(0.0, -s)
 
     assert slopes(kinked, zeros, zeros)[0].tolist() == [1.0 + 1.0 + 0.0 + 1.0 + 0.0]
 
-    def logistic(y, s):  # written so that it does not overflow: two kinks that cancel
+    def logistic(y: float, s: float) -> float:  # written so that it does not overflow: two kinks that cancel
         return max(s, 0.0) - s * y + math.log1p(math.exp(-abs(s)))
 
     gradient, hessian = slopes(logistic, zeros, zeros)
@@ -100,7 +100,7 @@ def test_kinks_are_left_towards_larger_scores() -> None:
 
 
 def test_a_function_without_a_rule_is_derived_by_differences() -> None:
-    def turned(y, s):
+    def turned(y: float, s: float) -> float:
         return (s - y) ** 2 + math.atan(s)
 
     expected = 2.0 * (SCORES - Y) + 1.0 / (1.0 + SCORES**2)
@@ -108,7 +108,7 @@ def test_a_function_without_a_rule_is_derived_by_differences() -> None:
 
 
 def test_a_gradient_gets_its_hessian() -> None:
-    def gradient(y, s):
+    def gradient(y: float, s: float) -> float:
         return math.tanh(s - y) + s
 
     loss = losses.resolve(losses.OwnLoss(gradient=gradient, start=0.0), task="regression")
