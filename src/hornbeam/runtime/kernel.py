@@ -153,7 +153,8 @@ class KernelCache(NullCache):  # type: ignore[misc]
     """Numba's cache protocol on checksummed files; every failure is a miss."""
 
     def __init__(self, function: Callable[..., Any], variant: str | None) -> None:
-        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        module = function.__module__ or ""  # None for the function of an executed string
+        self._name = f"{module.rpartition('.')[2]}.{function.__name__}"
         self._identity = f"{function.__module__}.{function.__qualname__}|{variant}"
         self._started: dict[Any, float] = {}
         self._stored = variant is not None
