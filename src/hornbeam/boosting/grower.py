@@ -24,9 +24,9 @@ from hornbeam.kernels.boosting.grow import (
     count_and_search,
     grow_boosted,
 )
-from hornbeam.kernels.boosting.histogram import count_columns, count_shared
+from hornbeam.kernels.boosting.histogram import add_shared, count_columns, count_shared
 from hornbeam.kernels.boosting.nodes import next_split, settle_split
-from hornbeam.kernels.boosting.partition import lay_out_rows
+from hornbeam.kernels.boosting.partition import flag_rows, lay_out_rows, move_rows
 from hornbeam.kernels.boosting.search import search_category, search_features
 from hornbeam.kernels.boosting.sparse import (
     count_left,
@@ -130,9 +130,13 @@ class BoostedGrower:
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
-        if self.size > 1:  # one thread need not wait for it to be compiled
+        if self.size > 1:  # one thread need not wait for these to be compiled
             shared = count_sparse_shared if table.is_sparse else count_shared
-            self.table.whole[s.COUNT_SHARED] = address_of(shared, s.STEP_SIGNATURE)
+            whole = self.table.whole
+            whole[s.COUNT_SHARED] = address_of(shared, s.STEP_SIGNATURE)
+            whole[s.ADD_SHARED] = address_of(add_shared, s.STEP_SIGNATURE)
+            whole[s.FLAG_ROWS] = address_of(flag_rows, s.STEP_SIGNATURE)
+            whole[s.MOVE_ROWS] = address_of(move_rows, s.STEP_SIGNATURE)
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns

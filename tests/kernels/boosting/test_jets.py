@@ -92,7 +92,8 @@ def test_kinks_are_left_towards_larger_scores() -> None:
 
     assert slopes(kinked, zeros, zeros)[0].tolist() == [1.0 + 1.0 + 0.0 + 1.0 + 0.0]
 
-    def logistic(y: float, s: float) -> float:  # written so that it does not overflow: two kinks that cancel
+    def logistic(y: float, s: float) -> float:
+        """Written so that it does not overflow: two kinks that cancel."""
         return max(s, 0.0) - s * y + math.log1p(math.exp(-abs(s)))
 
     gradient, hessian = slopes(logistic, zeros, zeros)

@@ -14,15 +14,12 @@ from __future__ import annotations
 from numba import int64, types
 
 from hornbeam.kernels.boosting.frontier import push
-from hornbeam.kernels.boosting.histogram import add_shared, fill_default, subtract
+from hornbeam.kernels.boosting.histogram import fill_default, subtract
 from hornbeam.kernels.boosting.nodes import make_root, may_split, plan_build, release_slot
-from hornbeam.kernels.boosting.partition import (
-    flag_together,
-    move_together,
-    sum_counts,
-)
+from hornbeam.kernels.boosting.partition import sum_counts
 from hornbeam.kernels.boosting.search import describe
 from hornbeam.kernels.boosting.state import (
+    ADD_SHARED,
     ADOPT_BEST,
     BEST_CUT,
     BEST_FEATURE,
@@ -36,10 +33,12 @@ from hornbeam.kernels.boosting.state import (
     COUNT_COLUMNS,
     COUNT_SHARED,
     FINISHED,
+    FLAG_ROWS,
     FLAGGING,
     LAY_OUT_ROWS,
     MEMBER_WORDS,
     MIN_GAIN,
+    MOVE_ROWS,
     N_BEST,
     N_BEST_WHOLE,
     N_BUNDLES,
@@ -114,7 +113,8 @@ def count_and_search(slots, build, other, size, unused, rank):
                 break
             feature = int64(team.bundle_feature[k])
             if not by_column:
-                add_shared(table, team, slot, feature, size)
+                add = table.whole[ADD_SHARED]
+                call_address(add, (slots, slot, feature, size, int64(0), rank))
             if sparse or table.is_shared[feature]:
                 fill_default(table, nodes, team.cells, build, slot, feature)
             if other >= 0:
@@ -213,7 +213,7 @@ def grow_boosted(slots, rank, size):
             return
         if words[WORD_MODE] == FLAGGING:
             node = words[WORD_NODE]
-            flag_together(table, rows, nodes, team, node)
+            call_address(table.whole[FLAG_ROWS], (slots, node, none, none, none, rank))
             barrier(words, size)
             n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
             if rank == 0:
@@ -221,7 +221,7 @@ def grow_boosted(slots, rank, size):
             barrier(words, size)
             build, other = words[WORD_BUILD], words[WORD_OTHER]
             if nodes.child[node] != 0:
-                move_together(table, rows, nodes, team, node, n_left)
+                call_address(table.whole[MOVE_ROWS], (slots, node, n_left, none, none, rank))
             barrier(words, size)
         else:
             build, other = words[WORD_BUILD], words[WORD_OTHER]

@@ -217,9 +217,10 @@ def fill_default(table, nodes, cells, node, slot, feature):
         cells[base + default] = total
 
 
-@part
-def add_shared(table, team, slot, feature, size):
+@kernel
+def add_shared(slots, slot, feature, size, unused, rank):
     """Add up the histograms of all threads, for one feature, into a slot."""
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     n_cells = table.whole[N_CELLS]
     base = 2 * slot * n_cells
     for plane in range(2):
@@ -230,6 +231,7 @@ def add_shared(table, team, slot, feature, size):
             for rank in range(1, size):
                 total += team.sums[2 * rank * n_cells + i]
             team.cells[base + i] = total
+    return 0.0
 
 
 @part

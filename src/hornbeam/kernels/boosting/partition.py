@@ -19,6 +19,7 @@ from hornbeam.kernels.boosting.state import (
     LANE,
     N_DRAWN,
     N_ROWS,
+    NODES_AT,
     ROWS_AT,
     SEED,
     SPARSE,
@@ -28,6 +29,7 @@ from hornbeam.kernels.boosting.state import (
     WORD_GRADIENT,
     WORD_HESSIAN,
     WORD_MOVES,
+    load_nodes,
     load_rows,
     load_table,
     load_team,
@@ -192,17 +194,23 @@ def part_alone(table, rows, nodes, team, node):
     return left - nodes.first[node]
 
 
-@part
-def flag_together(table, rows, nodes, team, node):
+@kernel
+def flag_rows(slots, node, unused, unused_too, none, rank):
     """First step, by all threads."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     chunk = atomic_add(team.words, WORD_FLAGS, 1)
     while flag_chunk(table, rows, nodes, team, node, chunk):
         chunk = atomic_add(team.words, WORD_FLAGS, 1)
+    return 0.0
 
 
-@part
-def move_together(table, rows, nodes, team, node, n_left):
+@kernel
+def move_rows(slots, node, n_left, unused, unused_too, rank):
     """Second step, by all threads."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     chunk = atomic_add(team.words, WORD_MOVES, 1)
     while move_chunk(table, rows, nodes, node, n_left, chunk):
         chunk = atomic_add(team.words, WORD_MOVES, 1)
+    return 0.0
