@@ -35,7 +35,7 @@ from hornbeam.kernels.split_categories import (
 )
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
-from hornbeam.runtime.atomics import NODE_COUNT
+from hornbeam.runtime.atomics import NODE_COUNT, STOP
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
@@ -193,7 +193,8 @@ class Stage:
         for problem in (self.problem, *self.tiles):
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
         for desk in (self.team_desk, *self.own_desks):
-            desk.words[:] = 0
+            desk.words[:STOP] = 0  # a stop may have been called for already: it stays
+            desk.words[STOP + 1 :] = 0
             desk.words[s.WORD_LEAVES] = 1
         nodes = self.nodes
         nodes.first[0], nodes.last[0], nodes.depth[0] = 0, len(rows.row), 0
