@@ -75,6 +75,8 @@ class Plantation:
             weight *= balance_bag(task.target.labels, task.target.class_start, counts)
         rows = lay_out_rows(replace(task.target, weight=weight), task.criterion)
         stage = self._take_stage()
+        if self._stop.pressed:  # before the stage could be told
+            return None
         stage.problem.real[s.MIN_WEIGHT_LEAF] = self._weight_share * weight.sum()
         stage.grow(rows, self.bags.key(number), inline=True)
         if self._stop.pressed:  # the tree may be half grown
