@@ -6,7 +6,6 @@ grow the trees, and score them on the rows that were not in their bags.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from hornbeam.forest.store import ForestStore
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import CartTree
+from hornbeam.tree.model import digest_with_classes
 from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import decision_path
 
@@ -384,11 +384,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def digest(self) -> str:
         """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
         check_is_fitted(self)
-        classes = getattr(self, "classes_", None)
-        names = None
-        if classes is not None:
-            names = [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
-        return hashlib.sha256(f"{self.store_.digest()}{names}".encode()).hexdigest()
+        return digest_with_classes(self.store_.digest(), self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

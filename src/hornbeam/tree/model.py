@@ -75,13 +75,7 @@ class SingleTreeModel:
     def digest(self) -> str:
         """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
         check_is_fitted(self)
-        classes = getattr(self, "classes_", None)
-        names = (
-            [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
-            if (classes is not None)
-            else None
-        )
-        return hashlib.sha256(f"{self.tree_.digest()}{names}".encode()).hexdigest()
+        return digest_with_classes(self.tree_.digest(), self)
 
     def explain_split(
         self, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
@@ -103,3 +97,12 @@ class SingleTreeModel:
         from hornbeam.explain.split import explain_split
 
         return explain_split(self, node, X, y, sample_weight)
+
+
+def digest_with_classes(digest: str, estimator: Any) -> str:
+    """Digest of a model's trees and of the classes they tell apart, if it is a classifier."""
+    classes = getattr(estimator, "classes_", None)
+    names = None
+    if classes is not None:
+        names = [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
+    return hashlib.sha256(f"{digest}{names}".encode()).hexdigest()
