@@ -43,6 +43,7 @@ from hornbeam.kernels.scan import (
 from hornbeam.kernels.split_bins import (
     make_class_bins_search,
     make_class_cut_search,
+    make_class_pair_search,
     make_moment_bins_search,
     make_moment_cut_search,
 )
@@ -228,6 +229,7 @@ class Criterion:
     summary: Any
     bins_search: Any = None  # see kernels/split_bins.py; None where it cannot be used
     cut_search: Any = None
+    pair_search: Any = None
     perfect_score: float = math.inf  # of a split into pure children, if that is known
 
     @property
@@ -258,6 +260,7 @@ def _class_criterion(
         make_class_summary(impurity, variant),
         make_class_bins_search(score, variant) if single else None,
         make_class_cut_search(score, variant) if single else None,
+        make_class_pair_search(score, variant) if single else None,
     )
 
 

@@ -21,8 +21,7 @@ import math
 from numba import int64, types
 
 from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.ranges import find_ranges, spans_codes
-from hornbeam.kernels.split import ask_about_node, number_anew
+from hornbeam.kernels.split import ask_about_node
 from hornbeam.kernels.state import (
     ASK_RANGES,
     BEST_FIRST,
@@ -30,7 +29,6 @@ from hornbeam.kernels.state import (
     CATEGORY_WORDS,
     CLOSED,
     COUNT_CONSTANT,
-    DEPTH_FIRST,
     DONE,
     FULL,
     GROWTH,
@@ -46,15 +44,14 @@ from hornbeam.kernels.state import (
     NODES_AT,
     NUMBER_ANEW,
     PERFECT_SCORE,
+    PLAN,
     PROBLEM_AT,
     READY,
     ROW_STRIDE,
-    ROWS_AT,
     SCRATCH_AT,
-    SEARCH_CATEGORY,
-    SEARCH_NUMBER,
     SET_CAPACITY,
     SETTLE,
+    SIFT,
     SPLIT,
     STOPPED,
     TASK_ROWS,
@@ -76,7 +73,6 @@ from hornbeam.kernels.state import (
     load_desk,
     load_nodes,
     load_problem,
-    load_rows,
     load_scratch,
 )
 from hornbeam.runtime.atomics import (
@@ -85,12 +81,10 @@ from hornbeam.runtime.atomics import (
     STOP,
     atomic_add,
     atomic_load,
-    atomic_store,
     barrier,
     call_address,
 )
 from hornbeam.runtime.kernel import inlined, kernel, part
-from hornbeam.runtime.random import draw_below
 
 # So small a node is searched by one thread, which can stop when the split is perfect.
 SMALL_ROWS = 256
@@ -98,29 +92,18 @@ SMALL_ROWS = 256
 # --- the frontier -------------------------------------------------------------------
 
 
-@part
-def comes_before(nodes, one, other):
-    """Best-first order: nodes not yet searched, then the larger gain, then the older node."""
-    gain_one = math.inf if nodes.state[one] == UNSEEN else nodes.gain[one]
-    gain_other = math.inf if nodes.state[other] == UNSEEN else nodes.gain[other]
-    return gain_one > gain_other or (gain_one == gain_other and one < other)
-
-
-@part
-def push(problem, nodes, desk, node):
+@inlined
+def push(slots, problem, desk, desk_at, node):
     """Put a node on the frontier (a heap when growing best-first)."""
-    frontier, words = desk.frontier, desk.words
-    place = words[WORD_TAIL]
-    words[WORD_TAIL] += 1
+    place = desk.words[WORD_TAIL]
+    desk.frontier[place] = node
+    desk.words[WORD_TAIL] = place + 1
     if problem.whole[GROWTH] == BEST_FIRST:
-        while place > 0 and comes_before(nodes, node, frontier[(place - 1) // 2]):
-            frontier[place] = frontier[(place - 1) // 2]
-            place = (place - 1) // 2
-    frontier[place] = node
+        call_address(problem.whole[SIFT], (slots, desk_at, place))
 
 
 @inlined
-def pop(problem, nodes, desk):
+def pop(slots, problem, desk, desk_at):
     """Take the next node from the frontier, -1 if there is none."""
     frontier, words = desk.frontier, desk.words
     if words[WORD_HEAD] == words[WORD_TAIL]:
@@ -129,24 +112,13 @@ def pop(problem, nodes, desk):
         words[WORD_HEAD] += 1
         return frontier[words[WORD_HEAD] - 1]
     words[WORD_TAIL] -= 1
-    size = words[WORD_TAIL]
-    moved = frontier[size]
-    if problem.whole[GROWTH] == DEPTH_FIRST or size == 0:
-        return moved
-    top = frontier[0]
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and comes_before(nodes, frontier[child + 1], frontier[child]):
-            child += 1
-        if comes_before(nodes, moved, frontier[child]):
-            break
-        frontier[place] = frontier[child]
-        place = child
-    frontier[place] = moved
-    return top
+    last = words[WORD_TAIL]
+    node = frontier[last]
+    if problem.whole[GROWTH] == BEST_FIRST and last > 0:
+        node = frontier[0]
+        frontier[0] = frontier[last]
+        call_address(problem.whole[SIFT], (slots, desk_at, int64(0)))
+    return node
 
 
 # --- one node -----------------------------------------------------------------------
@@ -164,42 +136,6 @@ def may_split(problem, nodes, node):
         and nodes.weight[node] >= 2 * real[MIN_WEIGHT_LEAF]
         and nodes.impurity[node] > EPSILON
     )
-
-
-@inlined
-def is_constant(problem, nodes, node, scratch, feature):
-    """Whether a feature is known to be constant in a node."""
-    if scratch.ask[ASK_RANGES]:
-        return not spans_codes(scratch, feature)
-    return (
-        problem.whole[KNOWS_CONSTANT]
-        and nodes.constant[node * problem.whole[N_FEATURES] + feature] != 0
-    )
-
-
-@inlined
-def list_features(problem, nodes, node, scratch, desk):
-    """List the features that are not known to be constant; returns how many.
-
-    All of them where the constant ones count.
-    """
-    n_candidates = 0
-    for feature in range(problem.whole[N_FEATURES]):
-        desk.features[n_candidates] = feature
-        counts = problem.whole[COUNT_CONSTANT]
-        n_candidates += counts or not is_constant(problem, nodes, node, scratch, feature)
-    return n_candidates
-
-
-@inlined
-def draw_features(nodes, node, desk, drawn, need, n_candidates):
-    """Bring ``need`` random features to the places after ``drawn`` (Fisher-Yates)."""
-    key = nodes.key[node]
-    for place in range(drawn, drawn + need):
-        other = place + draw_below(key, place, n_candidates - place)
-        feature = desk.features[other]
-        desk.features[other] = desk.features[place]
-        desk.features[place] = feature
 
 
 @inlined
@@ -223,7 +159,7 @@ def nothing_better(problem, nodes, node, desk, rank):
 
 
 @inlined
-def search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, last, shared):
+def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
     n_features = problem.whole[N_FEATURES]
@@ -234,13 +170,9 @@ def search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, last
         if place >= last or atomic_load(shared, STOP) != 0:
             return
         feature = desk.features[place]
-        counts = problem.whole[COUNT_CONSTANT]
-        if counts and is_constant(problem, nodes, node, scratch, feature):
-            continue
-        search = problem.whole[SEARCH_NUMBER]
-        if problem.is_category[feature]:
-            search = problem.whole[SEARCH_CATEGORY]
-        varies = call_address(search, (slots, node, feature, rank, desk_at))
+        if feature < 0:
+            continue  # known to be constant
+        varies = call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
         if varies > 0.0:
             atomic_add(words, WORD_FOUND, 1)
             if nothing_better(problem, nodes, node, desk, rank):
@@ -251,42 +183,8 @@ def search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, last
 
 
 @inlined
-def plan_round(problem, nodes, node, desk, drawn):
-    """Draw the features of the next round, after ``drawn`` of them; returns how many there are.
-
-    Features are drawn until ``max_features`` of them were not constant: a constant feature
-    offers no split, so it does not count. Under the other rule it does, and more than
-    ``max_features`` are only drawn as long as all were constant.
-    """
-    words = desk.words
-    need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
-    if problem.whole[COUNT_CONSTANT] and drawn > 0:
-        need = int64(words[WORD_FOUND] == 0)
-    n_candidates = words[WORD_FEATURES]
-    need = max(int64(0), min(need, n_candidates - drawn))
-    if problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]:
-        draw_features(nodes, node, desk, drawn, need, n_candidates)
-    atomic_store(words, NEXT_TASK, drawn)
-    return drawn + need
-
-
-@inlined
-def plan_search(problem, rows, nodes, node, scratch, desk):
-    """List the features of a node and draw those of the first round; one thread does it."""
-    words = desk.words
-    scratch.ask[ASK_RANGES] = 0
-    if problem.whole[ROW_STRIDE] > 0:
-        scratch.ask[ASK_RANGES] = 1
-        first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        find_ranges(problem, rows.row, first, last, scratch)
-    words[WORD_FEATURES] = list_features(problem, nodes, node, scratch, desk)
-    words[WORD_FOUND] = 0
-    words[WORD_DRAWN] = plan_round(problem, nodes, node, desk, int64(0))
-
-
-@inlined
-def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared):
-    """Search a node's best split with all threads of the desk, as `plan_search` planned.
+def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared):
+    """Search a node's best split with all threads of the desk, round by round as planned.
 
     What the first thread may already change for the next node is read before the last
     barrier; WORD_MORE only changes between two of this node.
@@ -296,20 +194,20 @@ def search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank,
     desk.best_score[rank] = -math.inf
     desk.best_feature[rank] = problem.whole[N_FEATURES]
     ask_about_node(problem, nodes, node, scratch)
-    if rank > 0:
-        scratch.ask[ASK_RANGES] = 0  # only the planning thread knows them
-    if problem.whole[NUMBER_ANEW]:
-        number_anew(problem, rows, nodes, node, scratch)
+    # only the thread that plans knows the ranges
+    scratch.ask[ASK_RANGES] = rank == 0 and problem.whole[ROW_STRIDE] > 0
+    if problem.whole[NUMBER_ANEW] != 0:
+        call_address(problem.whole[NUMBER_ANEW], (slots, node))
     one_round = problem.whole[ROW_STRIDE] > 0 and not problem.whole[COUNT_CONSTANT]
     while True:
-        search_round(slots, problem, nodes, node, scratch, desk, desk_at, rank, drawn, shared)
+        search_round(slots, problem, nodes, node, desk, desk_at, rank, drawn, shared)
         barrier(words, size)
         if one_round or drawn >= n_candidates:  # no listed feature is constant, or none is left
             return
         if rank == 0:
-            words[WORD_MORE] = plan_round(problem, nodes, node, desk, drawn)
-            if atomic_load(shared, STOP) != 0:
-                words[WORD_MORE] = drawn
+            words[WORD_MORE] = drawn
+            if atomic_load(shared, STOP) == 0:
+                call_address(problem.whole[PLAN], (slots, node, desk_at, drawn))
         barrier(words, size)
         if words[WORD_MORE] == drawn:
             return
@@ -332,7 +230,7 @@ def has_room(problem, desk, shared):
 
 
 @part
-def adopt_children(problem, nodes, node, desk, tasks, shared):
+def adopt_children(slots, problem, nodes, node, desk, desk_at, tasks, shared):
     """Make a split final and put the children on the frontier, or aside as tasks.
 
     A task is a node so small that one thread should grow it and all below it, in a tile
@@ -346,12 +244,12 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):
             tasks[shared[WORD_TASKS]] = new
             shared[WORD_TASKS] += 1
         else:
-            push(problem, nodes, desk, new)
+            push(slots, problem, desk, desk_at, new)
     desk.words[WORD_LEAVES] += 1
 
 
 @inlined
-def next_node(problem, nodes, desk, tasks, shared):
+def next_node(slots, problem, nodes, desk, desk_at, tasks, shared):
     """The next node to search, or -1 with a status: done, full or stopped.
 
     Nodes that may not be split become leaves here, so that every node handed to the
@@ -366,7 +264,7 @@ def next_node(problem, nodes, desk, tasks, shared):
         if not has_room(problem, desk, shared):
             return -1
         words[WORD_STATUS] = DONE
-        node = pop(problem, nodes, desk)
+        node = pop(slots, problem, desk, desk_at)
         if node < 0:
             return node
         if nodes.state[node] == UNSEEN:
@@ -376,7 +274,7 @@ def next_node(problem, nodes, desk, tasks, shared):
             continue
         if words[WORD_LEAVES] >= problem.whole[MAX_LEAVES]:
             return -1
-        adopt_children(problem, nodes, node, desk, tasks, shared)
+        adopt_children(slots, problem, nodes, node, desk, desk_at, tasks, shared)
 
 
 @kernel
@@ -385,17 +283,18 @@ def expand(slots, desk_at, rank, size):
 
     All ``size`` threads at the desk call this together. Returns DONE, FULL or STOPPED.
     """
-    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
-    words = desk.words
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
+    words, shared = desk.words, load_desk(slots, TEAM_DESK_AT).words
     if rank == 0 and nodes.weight[0] == 0.0:  # the very first node is still to be summed up
         call_address(problem.whole[SETTLE], (slots, int64(-1), desk_at, size))
     while True:
         if rank == 0:
-            words[WORD_NODE] = next_node(problem, nodes, desk, scratch.tasks, shared)
-            if words[WORD_NODE] >= 0:
-                plan_search(problem, rows, nodes, words[WORD_NODE], scratch, desk)
+            node = next_node(slots, problem, nodes, desk, desk_at, scratch.tasks, shared)
+            words[WORD_NODE] = node
+            if node >= 0:
+                words[WORD_FOUND] = 0
+                call_address(problem.whole[PLAN], (slots, int64(node), desk_at, int64(0)))
         barrier(words, size)
         if rank > 0 and atomic_load(shared, STOP) != 0:
             return STOPPED  # the first thread may still be at work on what the desk holds
@@ -404,7 +303,7 @@ def expand(slots, desk_at, rank, size):
             return words[WORD_STATUS]
         # The search ends with a barrier, so nobody reads WORD_NODE late, when it is already
         # the next node's.
-        search_node(slots, problem, rows, nodes, node, scratch, desk, desk_at, rank, size, shared)
+        search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size, shared)
         if rank > 0:
             continue
         nodes.state[node] = CLOSED
@@ -413,9 +312,9 @@ def expand(slots, desk_at, rank, size):
         if call_address(problem.whole[SETTLE], (slots, node, desk_at, size)) > 0.0:
             if problem.whole[GROWTH] == BEST_FIRST:
                 nodes.state[node] = READY
-                push(problem, nodes, desk, node)
+                push(slots, problem, desk, desk_at, node)
             else:
-                adopt_children(problem, nodes, node, desk, scratch.tasks, shared)
+                adopt_children(slots, problem, nodes, node, desk, desk_at, scratch.tasks, shared)
 
 
 EXPAND_SIGNATURE = int64(types.Array(int64, 1, "C"), int64, int64, int64)

@@ -141,15 +141,40 @@ SORT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
 
 
 @inlined
-def count_labels(problem, rows, feature, first, last, cell_rows):
-    """Count the rows of each (code, class).
+def note_codes(problem, scratch, feature, n_rows):
+    """Whether the codes that occur are worth noting, one bit each; else all count as noted.
 
-    Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
-    for the one before it. Few cells are therefore counted in four copies in turn.
+    Where most of them occur, looking at all is cheaper.
     """
+    n_codes = problem.n_codes[feature]
+    note = n_codes * problem.whole[N_CLASSES] > n_rows
+    if not note:
+        for word in range((n_codes >> 6) + 1):
+            scratch.occupied[word] = ~uint64(0)
+    return note
+
+
+@kernel
+def count_labels(slots, feature, first, last):
+    """Histogram of a node's rows, each of weight 1: a cell per (code, class).
+
+    Missing values have the cells after those of the last code. Neighbouring rows often fall
+    into the same cell, and an addition to a cell has to wait for the one before it. Few
+    cells are therefore counted in four copies in turn.
+    """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    cell_rows, occupied = scratch.cell_rows, scratch.occupied
     n_codes, n_classes = problem.n_codes[feature], problem.whole[N_CLASSES]
     offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
     bins, ranks, row, labels = problem.bins, problem.ranks, rows.row, rows.labels
+    if note_codes(problem, scratch, feature, last - first):
+        for j in range(first, last):
+            code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+            code = min(code, n_codes)
+            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+            cell_rows[code * n_classes + labels[j]] += 1
+        return 0.0
     span = (n_codes + 1) * n_classes
     step = span if 4 * span <= COPIED_CELLS else 0
     for j in range(first, last):
@@ -160,58 +185,33 @@ def count_labels(problem, rows, feature, first, last, cell_rows):
             for copy in range(1, 4):
                 cell_rows[cell] += cell_rows[copy * step + cell]
                 cell_rows[copy * step + cell] = 0
+    return 0.0
 
 
-@inlined
-def count_and_note_labels(problem, rows, feature, first, last, cell_rows, occupied):
-    """The same for nodes with fewer rows than cells, noting which codes occur."""
-    n_codes, n_classes = problem.n_codes[feature], problem.whole[N_CLASSES]
-    offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
-    bins, ranks, row, labels = problem.bins, problem.ranks, rows.row, rows.labels
-    for j in range(first, last):
-        code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-        code = min(code, n_codes)
-        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-        cell_rows[code * n_classes + labels[j]] += 1
-
-
-@inlined
-def fill_cells(problem, rows, scratch, feature, first, last):
-    """Histogram of a node's rows, and which codes occur (one bit per code).
-
-    There is a cell per (code, class), or per code where moments are summed. Missing values
-    have the cells after those of the last code.
-    """
-    whole = problem.whole
-    n_stats, n_classes, n_codes = whole[N_STATS], whole[N_CLASSES], problem.n_codes[feature]
-    one_label, weighted, as_bytes = whole[N_LABELS] == 1, whole[UNIT_WEIGHTS] == 0, whole[BYTES]
+@kernel
+def count_sums(slots, feature, first, last):
+    """Histogram of a node's rows: a cell per (code, class), or per code for moments."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    n_stats, n_classes = problem.whole[N_STATS], problem.whole[N_CLASSES]
+    n_codes, one_label = problem.n_codes[feature], problem.whole[N_LABELS] == 1
     sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
-    labels, stats, row = rows.labels, rows.stats, rows.row
-    bins, ranks, offset = problem.bins, problem.ranks, feature * whole[N_ROWS]
-    note = n_codes * n_classes > last - first
-    if not note:  # most codes occur: looking at all of them is cheaper than noting them
-        for word in range((n_codes >> 6) + 1):
-            occupied[word] = ~uint64(0)
-    if one_label and not weighted:
-        if note:
-            count_and_note_labels(problem, rows, feature, first, last, cell_rows, occupied)
-        else:
-            count_labels(problem, rows, feature, first, last, cell_rows)
-        return
+    offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
+    bins, ranks, row, stats = problem.bins, problem.ranks, rows.row, rows.stats
+    note = note_codes(problem, scratch, feature, last - first)
     for j in range(first, last):
         code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
         code = min(code, n_codes)
         if note:
             occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-        if one_label:
-            cell = code * n_classes + labels[j]
-            cell_rows[cell] += 1
-            if weighted:
-                sums[cell] += stats[j]
-        else:
-            cell_rows[code] += 1
-            for s in range(n_stats):
-                sums[code * n_stats + s] += stats[j * n_stats + s]
+        cell = code * n_classes + rows.labels[j] if one_label else code
+        cell_rows[cell] += 1
+        for s in range(n_stats):
+            sums[cell * n_stats + s] += stats[j * n_stats + s]
+    return 0.0
+
+
+COUNT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
 
 
 @inlined

@@ -6,33 +6,27 @@ import math
 
 from numba import float64, int64, types
 
-from hornbeam.dtypes import EPSILON, MISSING_BIN, MISSING_RANK
+from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.split import ask_about_node
 from hornbeam.kernels.state import (
     ANSWER_WEIGHT,
     ASK_FIRST,
     ASK_LAST,
-    BYTES,
     CONSTRAINED,
     HAND_ON_BOUNDS,
     KEEP_SET,
     KNOWS_CONSTANT,
-    LEFT,
-    MAX_CATEGORIES,
     MIN_DECREASE,
     N_FEATURES,
-    N_LABELS,
-    N_ROWS,
-    N_STATS,
     N_TOTALS,
     NODES_AT,
+    PART,
     PROBLEM_AT,
     RANDOM_CUTS,
     ROWS_AT,
     SCRATCH_AT,
     SUMMARY,
     TEAM_DESK_AT,
-    TILED,
     TOTAL_WEIGHT,
     UNSEEN,
     load_desk,
@@ -56,128 +50,6 @@ def best_rank(desk, size):
         if score > best_score or (score == best_score and earlier):
             best = rank
     return best
-
-
-@inlined
-def list_sides(problem, scratch, desk, rank, feature, cut, missing_left):
-    """For each code in bins whether it goes left, so that no row has to be asked more."""
-    sides, n_codes = scratch.sides, problem.n_codes[feature]
-    if problem.is_category[feature]:
-        member_at = rank * problem.whole[MAX_CATEGORIES]
-        for code in range(n_codes):
-            sides[code] = desk.member[member_at + code] == LEFT
-    else:
-        for code in range(n_codes):
-            sides[code] = code <= cut
-    sides[MISSING_BIN] = missing_left
-
-
-@inlined
-def part_by_bin(problem, rows, nodes, node, scratch, desk, rank):
-    """`part_rows` where codes are bins and rows have one label and weight, or three moments."""
-    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
-    list_sides(problem, scratch, desk, rank, feature, cut, desk.best_missing_left[rank])
-    offset, sides = feature * problem.whole[N_ROWS], scratch.sides
-    row, labels, stats, bins = rows.row, rows.labels, rows.stats, problem.bins
-    spare_row, spare_labels = scratch.spare_row, scratch.spare_labels
-    spare_stats = scratch.spare_stats
-    first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, 0
-    low_code, high_code = int64(-1), int64(MISSING_BIN)
-    if problem.whole[N_LABELS] == 1:
-        for j in range(first, last):
-            here, label, stat = row[j], labels[j], stats[j]
-            code = int64(bins[offset + here])
-            goes_left = int64(sides[code])
-            low_code = max(low_code, code if code <= cut else int64(-1))
-            high_code = min(high_code, int64(MISSING_BIN) if code <= cut else code)
-            row[left], labels[left], stats[left] = here, label, stat
-            spare_row[right], spare_labels[right], spare_stats[right] = here, label, stat
-            left += goes_left
-            right += 1 - goes_left
-        for i in range(right):
-            labels[left + i] = spare_labels[i]
-        for i in range(right):
-            stats[left + i] = spare_stats[i]
-    else:
-        for j in range(first, last):
-            here = row[j]
-            weight, total, second = stats[3 * j], stats[3 * j + 1], stats[3 * j + 2]
-            code = int64(bins[offset + here])
-            goes_left = int64(sides[code])
-            low_code = max(low_code, code if code <= cut else int64(-1))
-            high_code = min(high_code, int64(MISSING_BIN) if code <= cut else code)
-            row[left], spare_row[right] = here, here
-            stats[3 * left], spare_stats[3 * right] = weight, weight
-            stats[3 * left + 1], spare_stats[3 * right + 1] = total, total
-            stats[3 * left + 2], spare_stats[3 * right + 2] = second, second
-            left += goes_left
-            right += 1 - goes_left
-        for i in range(3 * right):
-            stats[3 * left + i] = spare_stats[i]
-    for i in range(right):
-        row[left + i] = spare_row[i]
-    nodes.low_code[node] = low_code
-    nodes.high_code[node] = high_code if high_code < MISSING_BIN else -1
-    return left
-
-
-@inlined
-def part_rows(problem, rows, nodes, node, scratch, desk, rank):
-    """Move the rows that go left before those that go right, keeping their order.
-
-    Both places are written and one of them advances, so there is no branch to mispredict.
-    Returns the first row of the right side.
-    """
-    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
-    missing_left = desk.best_missing_left[rank]
-    category, as_bytes = problem.is_category[feature], problem.whole[BYTES]
-    missing_code = MISSING_BIN if as_bytes else MISSING_RANK
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
-    offset = feature * problem.whole[N_ROWS]
-    first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, 0
-    low_code, high_code = int64(-1), int64(MISSING_RANK)
-    low_row, high_row = int64(0), int64(0)
-    for j in range(first, last):
-        row = rows.row[j]
-        code = int64(problem.bins[offset + row]) if as_bytes else int64(problem.ranks[offset + row])
-        if code == missing_code:
-            goes_left = missing_left
-        elif category:
-            goes_left = int64(desk.member[member_at + code] == LEFT)
-        else:
-            goes_left = int64(code <= cut)
-            if goes_left:
-                if code > low_code:
-                    low_code, low_row = code, int64(row)
-            elif code < high_code:
-                high_code, high_row = code, int64(row)
-        rows.row[left] = row
-        scratch.spare_row[right] = row
-        for o in range(n_labels):
-            label = rows.labels[j * n_labels + o]
-            rows.labels[left * n_labels + o] = label
-            scratch.spare_labels[right * n_labels + o] = label
-        for s in range(n_stats):
-            stat = rows.stats[j * n_stats + s]
-            rows.stats[left * n_stats + s] = stat
-            scratch.spare_stats[right * n_stats + s] = stat
-        left += goes_left
-        right += 1 - goes_left
-    for i in range(right):
-        rows.row[left + i] = scratch.spare_row[i]
-    for i in range(right * n_labels):
-        rows.labels[left * n_labels + i] = scratch.spare_labels[i]
-    for i in range(right * n_stats):
-        rows.stats[left * n_stats + i] = scratch.spare_stats[i]
-    nodes.low_code[node] = low_code
-    nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1
-    tiled = problem.whole[TILED]
-    nodes.low_row[node] = problem.origin[low_row] if tiled else low_row
-    nodes.high_row[node] = problem.origin[high_row] if tiled else high_row
-    return left
 
 
 @part
@@ -245,12 +117,7 @@ def settle(slots, node, desk_at, size):
     nodes.missing_left[node] = desk.best_missing_left[rank]
     if problem.whole[RANDOM_CUTS]:
         nodes.threshold[node] = desk.best_threshold[rank]
-    n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
-    usual = (n_labels == 1 and n_stats == 1) or (n_labels == 0 and n_stats == 3)
-    if problem.whole[BYTES] and usual:
-        middle = part_by_bin(problem, rows, nodes, node, scratch, desk, rank)
-    else:
-        middle = part_rows(problem, rows, nodes, node, scratch, desk, rank)
+    middle = int64(call_address(problem.whole[PART], (slots, node, desk_at, rank)))
     if problem.is_category[feature]:
         call_address(problem.whole[KEEP_SET], (slots, node, rank, desk_at))
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)

@@ -13,7 +13,7 @@ import math
 
 from numba import float64, int64, types, uint64
 
-from hornbeam.kernels.order import ENTRY_MASK, cell_keys, fill_cells
+from hornbeam.kernels.order import ENTRY_MASK, cell_keys
 from hornbeam.kernels.state import (
     ANSWER_KEY,
     ANSWER_ROWS,
@@ -39,6 +39,7 @@ from hornbeam.kernels.state import (
     ASK_WHOLE_WEIGHTS,
     CELL_LIMIT,
     CONSTRAINED,
+    COUNT,
     MIN_LEAF,
     MIN_WEIGHT_LEAF,
     N_CLASSES,
@@ -94,12 +95,14 @@ def ask_about_node(problem, nodes, node, scratch):
         scratch.total[k] = nodes.totals[node * n_totals + k]
 
 
-@part
-def number_anew(problem, rows, nodes, node, scratch):
+@kernel
+def number_anew(slots, node):
     """Number the classes that a node has from 0 up, so that the others cost no time.
 
     Deep in a tree most nodes have two or three of many classes.
     """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     n_classes, n_present = problem.whole[N_TOTALS], 0
     for k in range(n_classes):
         scratch.new_number[k] = n_present
@@ -112,6 +115,10 @@ def number_anew(problem, rows, nodes, node, scratch):
     scratch.ask[ASK_N_TOTALS] = n_present
     scratch.ask[ASK_ANEW] = 1
     scratch.class_span[1] = n_present
+    return 0.0
+
+
+NUMBER_SIGNATURE = float64(types.Array(int64, 1, "C"), int64)
 
 
 @inlined
@@ -212,8 +219,8 @@ def order_entries(slots, node, feature):
 
     Returns 1 if the feature varies in the node, else 0.
     """
-    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
     ask = scratch.ask
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     n_codes = problem.n_codes[feature]
@@ -222,7 +229,7 @@ def order_entries(slots, node, feature):
     ask[ASK_IN_SPARE] = 0
     ask[ASK_CELLS] = int64(few and problem.whole[ROWS_ONLY] == 0)
     if ask[ASK_CELLS]:
-        fill_cells(problem, rows, scratch, feature, first, last)
+        call_address(problem.whole[COUNT], (slots, feature, first, last))
         n_keys, known = cell_keys(problem, scratch, feature)
         first_code = scratch.keys[0] >> uint64(32)
         varies = known > 0 and scratch.keys[n_keys - 1] >> uint64(32) != first_code

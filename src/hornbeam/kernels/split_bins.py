@@ -35,6 +35,7 @@ from hornbeam.kernels.state import (
     PROBLEM_AT,
     ROWS_AT,
     SCRATCH_AT,
+    SEARCH_NUMBER,
     UNIT_WEIGHTS,
     WHOLE_WEIGHTS,
     load_desk,
@@ -43,7 +44,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import trailing_zeros
+from hornbeam.runtime.atomics import call_address, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part_of, specialise
 
 ROW_UNIT = 1 << 32
@@ -150,27 +151,6 @@ def fill_class_cells(problem, scratch, labels, shift, row, stats, feature, first
                     words[copy * step + cell] = 0
 
 
-@inlined
-def count_second_code(problem, scratch, labels, shift, row, stats, feature, first, last, n_classes):
-    """Rows and weight of each class that have the second of two codes; whole weights only.
-
-    Most columns of zeros and ones hold few ones: a row without one costs a look. Returns
-    False if a value is missing; the cells are empty then.
-    """
-    offset, unit = feature * problem.whole[N_ROWS], problem.whole[UNIT_WEIGHTS]
-    bins, words, largest = problem.bins, scratch.cell_words, int64(0)
-    for j in range(first, last):
-        code = int64(bins[offset + row[j]])
-        if code != 0:
-            largest = max(largest, code)
-            words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
-    if largest == MISSING_BIN:
-        for k in range(n_classes):
-            words[k] = 0
-        return False
-    return True
-
-
 def make_class_bins_search(score: Callable[..., float], variant: str | None) -> Any:
     """Best cut by class weights; ``score`` as in `scan.make_class_scan`."""
 
@@ -244,41 +224,7 @@ def make_class_bins_search(score: Callable[..., float], variant: str | None) -> 
                     best, best_code, best_rows = value, code, left_rows
         return best, best_code, best_rows, n_found
 
-    def try_two_codes(problem, scratch, feature, node_rows, n_classes, span, desk, rank):
-        words = scratch.cell_words
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
-        right_rows, right_weight = int64(0), 0.0
-        left_squares, right_squares = 0.0, 0.0
-        for k in range(n_classes):
-            right[k] = float64(words[k] & WEIGHT_MASK)
-            left[k] = total[k] - right[k]
-            right_rows += words[k] >> 32
-            right_weight += right[k]
-            left_squares += left[k] * left[k]
-            right_squares += right[k] * right[k]
-            words[k] = 0
-        left_rows, left_weight = node_rows - right_rows, real[ASK_WEIGHT] - right_weight
-        if left_rows == 0 or right_rows == 0:
-            return False
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-        if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
-            return True
-        monotone = problem.monotone[feature]
-        if monotone == 0 or keeps_order(
-            monotone,
-            left[n_classes - 1] / left_weight,
-            right[n_classes - 1] / right_weight,
-            real[ASK_LOWER],
-            real[ASK_UPPER],
-        ):
-            squares = (left_squares, right_squares)
-            value = score(left, right, left_weight, right_weight, span, 1, squares)
-            side = int64(2 * left_rows > node_rows)
-            keep_split(desk, rank, feature, value, int64(0), side, math.nan)
-        return True
-
     scan_cells = part_of(scan_class_cells, variant)
-    try_two = part_of(try_two_codes, variant)
 
     def search_class_bins(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -289,14 +235,6 @@ def make_class_bins_search(score: Callable[..., float], variant: str | None) -> 
         anew, row, stats = scratch.ask[ASK_ANEW], rows.row, rows.stats
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
         span = scratch.class_span if anew else problem.class_start
-        two_codes = n_codes == 2 and problem.whole[WHOLE_WEIGHTS]
-        if two_codes and count_second_code(
-            problem, scratch, labels, shift, row, stats, feature, first, last, n_classes
-        ):
-            node_rows = last - first
-            return float64(
-                try_two(problem, scratch, feature, node_rows, n_classes, span, desk, rank)
-            )
         fill_class_cells(
             problem, scratch, labels, shift, row, stats, feature, first, last, n_classes
         )
@@ -319,6 +257,68 @@ def make_class_bins_search(score: Callable[..., float], variant: str | None) -> 
         return float64(n_found > 0 and n_found + (missing > 0) > 1)
 
     return specialise(search_class_bins, variant)
+
+
+def make_class_pair_search(score: Callable[..., float], variant: str | None) -> Any:
+    """The one cut of a feature that has two codes, by class weights.
+
+    ``score`` as in `scan.make_class_scan`. Most columns of zeros and ones hold few ones: a
+    row without one costs a look.
+    """
+
+    def search_class_pair(slots, node, feature, rank, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk = load_desk(slots, desk_at)
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        n_classes, anew = scratch.ask[ASK_N_TOTALS], scratch.ask[ASK_ANEW]
+        row, stats, bins = rows.row, rows.stats, problem.bins
+        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
+        span = scratch.class_span if anew else problem.class_start
+        offset, unit = feature * problem.whole[N_ROWS], problem.whole[UNIT_WEIGHTS]
+        words, largest = scratch.cell_words, int64(0)
+        if problem.whole[WHOLE_WEIGHTS]:
+            for j in range(first, last):
+                code = int64(bins[offset + row[j]])
+                if code != 0:
+                    largest = max(largest, code)
+                    words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
+        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        right_rows, right_weight = int64(0), 0.0
+        left_squares, right_squares = 0.0, 0.0
+        for k in range(n_classes):
+            right[k] = float64(words[k] & WEIGHT_MASK)
+            left[k] = total[k] - right[k]
+            right_rows += words[k] >> 32
+            right_weight += right[k]
+            left_squares += left[k] * left[k]
+            right_squares += right[k] * right[k]
+            words[k] = 0
+        if largest == MISSING_BIN or not problem.whole[WHOLE_WEIGHTS]:
+            search = problem.whole[SEARCH_NUMBER]
+            return call_address(search, (slots, node, feature, rank, desk_at))
+        left_rows, left_weight = last - first - right_rows, real[ASK_WEIGHT] - right_weight
+        if left_rows == 0 or right_rows == 0:
+            return 0.0
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        monotone = problem.monotone[feature]
+        if allows(min_leaf, min_weight, last - first, left_rows, left_weight, right_weight) and (
+            monotone == 0
+            or keeps_order(
+                monotone,
+                left[n_classes - 1] / left_weight,
+                right[n_classes - 1] / right_weight,
+                real[ASK_LOWER],
+                real[ASK_UPPER],
+            )
+        ):
+            squares = (left_squares, right_squares)
+            value = score(left, right, left_weight, right_weight, span, 1, squares)
+            side = int64(2 * left_rows > last - first)
+            keep_split(desk, rank, feature, value, int64(0), side, math.nan)
+        return 1.0
+
+    return specialise(search_class_pair, variant)
 
 
 def make_class_cut_search(score: Callable[..., float], variant: str | None) -> Any:

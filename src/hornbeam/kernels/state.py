@@ -19,6 +19,7 @@ class Problem(NamedTuple):
     ranks: U4  # ... or if they are four bytes wide; the other one is empty
     n_codes: I8  # per feature
     is_category: U1  # per feature
+    search: I8  # per feature: address of the search of kernels/split*.py that it gets
     monotone: I8  # per feature: +1, 0, -1
     book: F8  # values behind the codes, for random cuts: book[book_start[feature] + code]
     book_start: I8
@@ -49,7 +50,7 @@ CATEGORY_RULE = 15
 ROWS_ONLY = 16  # the criterion needs single rows, not cells of a histogram
 SCAN = 17  # address of the criterion's scan
 SUMMARY = 18  # address of the criterion's summary
-SEARCH_NUMBER = 19  # address of a search of kernels/split*.py
+SEARCH_NUMBER = 19  # address of the search for number features that have no special one
 VALUE_AT = 20  # which node total, divided by the weight, is the value that constraints bound
 VALUE_IS_TOTAL = 21  # ... or is the value itself (medians)
 CELL_LIMIT = 22
@@ -61,7 +62,7 @@ THREADS = 27
 CAPACITY = 28  # of Nodes and Desk.frontier
 SET_CAPACITY = 29  # of Nodes.sets
 MAX_CATEGORIES = 30
-SEARCH_CATEGORY = 31
+PLAN = 31  # address of a plan of kernels/features.py
 TILED = 32  # the codes are those of a tile, rows are numbered within it
 UNIT_WEIGHTS = 33  # every row weighs 1
 WHOLE_WEIGHTS = 34  # every weight is a whole number, and none of their sums is rounded
@@ -71,9 +72,12 @@ SORT = 37  # address of kernels.order.sort_rows
 KEEP_SET = 38  # address of kernels.split_categories.keep_category_set
 HAND_ON_BOUNDS = 39  # address of kernels.constraints.hand_on_bounds
 COUNT_CONSTANT = 40  # a constant feature counts towards MAX_FEATURES
-NUMBER_ANEW = 41  # classes may be numbered anew (kernels/split_bins.py)
+NUMBER_ANEW = 41  # address of kernels.split.number_anew, 0 where it may not be used
 ROW_STRIDE = 42  # of by_row, 0 if it is not there (kernels/ranges.py)
-N_WHOLE = 43
+PART = 43  # address of a kernel of kernels/part.py
+SIFT = 44  # address of kernels.heap.sift
+COUNT = 45  # address of kernels.order.count_labels or count_sums
+N_WHOLE = 46
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0

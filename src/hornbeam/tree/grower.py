@@ -18,13 +18,25 @@ from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
+from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
-from hornbeam.kernels.order import RADIX_COUNTERS, SORT_SIGNATURE, sort_rows
+from hornbeam.kernels.heap import SIFT_SIGNATURE, sift
+from hornbeam.kernels.order import (
+    COUNT_SIGNATURE,
+    RADIX_COUNTERS,
+    SORT_SIGNATURE,
+    count_labels,
+    count_sums,
+    sort_rows,
+)
+from hornbeam.kernels.part import PART_SIGNATURE, part_labelled, part_moments, part_rows
 from hornbeam.kernels.scan import SCAN_SIGNATURE, SUMMARY_SIGNATURE
 from hornbeam.kernels.settle import SETTLE_SIGNATURE, settle
 from hornbeam.kernels.split import (
+    NUMBER_SIGNATURE,
     ORDER_SIGNATURE,
     SEARCH_SIGNATURE,
+    number_anew,
     order_entries,
     search_number,
 )
@@ -192,6 +204,9 @@ class Stage:
         even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
         for problem in (self.problem, *self.tiles):
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
+            if self.whole[s.ORDER] and not self.whole[s.ROWS_ONLY]:
+                count = count_labels if unit and self.whole[s.N_LABELS] == 1 else count_sums
+                problem.whole[s.COUNT] = address_of(count, COUNT_SIGNATURE)
         for desk in (self.team_desk, *self.own_desks):
             desk.words[:STOP] = 0  # a stop may have been called for already: it stays
             desk.words[STOP + 1 :] = 0
@@ -307,6 +322,8 @@ def _make_problem(
     whole[s.MIN_LEAF] = rules.min_samples_leaf
     whole[s.MAX_LEAVES] = _UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
     whole[s.GROWTH] = s.GROWTH_CODES[rules.growth]
+    if whole[s.GROWTH] == s.BEST_FIRST:
+        whole[s.SIFT] = address_of(sift, SIFT_SIGNATURE)
     whole[s.RANDOM_CUTS] = rules.random_cuts
     whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
     whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
@@ -316,15 +333,20 @@ def _make_problem(
     special = search not in (search_number, search_random_number)
     known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
     few = n_totals > 2 and not codes.is_category.any()
-    whole[s.NUMBER_ANEW] = special and classes and known and few
+    if special and classes and known and few:
+        whole[s.NUMBER_ANEW] = address_of(number_anew, NUMBER_SIGNATURE)
     whole[s.SEARCH_NUMBER] = address_of(search, SEARCH_SIGNATURE)
+    searches = np.full(n_features, whole[s.SEARCH_NUMBER])
+    pairs = (codes.n_codes == 2) & (codes.is_category == 0)
+    if search is criterion.bins_search and criterion.pair_search is not None and pairs.any():
+        searches[pairs] = address_of(criterion.pair_search, SEARCH_SIGNATURE)
     has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
     if has_categories or not special:
         whole[s.SCAN] = address_of(criterion.scan, SCAN_SIGNATURE)
         whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
         whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
     if has_categories:
-        whole[s.SEARCH_CATEGORY] = address_of(search_category, SEARCH_SIGNATURE)
+        searches[codes.is_category != 0] = address_of(search_category, SEARCH_SIGNATURE)
         whole[s.KEEP_SET] = address_of(keep_category_set, KEEP_SIGNATURE)
     if rules.monotone is not None:
         whole[s.HAND_ON_BOUNDS] = address_of(hand_on_bounds, BOUNDS_SIGNATURE)
@@ -336,6 +358,10 @@ def _make_problem(
     wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT and (drawn or rules.random_cuts)
     by_row = codes.by_row.ravel() if wanted else np.empty(0, BIN)
     whole[s.ROW_STRIDE] = codes.by_row.shape[1] if wanted else 0
+    plan = plan_drawn if wanted or drawn else plan_all
+    whole[s.PLAN] = address_of(plan, PLAN_SIGNATURE)
+    part = _part_kernel(as_bytes, n_labels, n_stats)
+    whole[s.PART] = address_of(part, PART_SIGNATURE)
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not wanted
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.COUNT_CONSTANT] = rules.count_constant
@@ -351,6 +377,7 @@ def _make_problem(
         other if as_bytes else flat,
         codes.n_codes,
         codes.is_category,
+        searches,
         np.ascontiguousarray(monotone, np.int64),
         codes.edges,
         codes.edge_start,
@@ -375,6 +402,15 @@ def _number_search(
     ):
         return special
     return search_random_number if rules.random_cuts else search_number
+
+
+def _part_kernel(as_bytes: bool, n_labels: int, n_stats: int) -> Any:
+    """The kernel that parts the rows of a node: the most special one that applies."""
+    if as_bytes and n_labels == 1:
+        return part_labelled
+    if as_bytes and n_labels == 0 and n_stats == 3:
+        return part_moments
+    return part_rows
 
 
 def _task_rows(n_features: int, itemsize: int) -> int:

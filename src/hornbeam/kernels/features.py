@@ -1,0 +1,107 @@
+"""Which features of a node are searched: all that vary, or some of them, drawn at random.
+
+One thread of a desk plans, before the others join it. Growing calls the plan by its
+address, so that a tree that searches all features does not compile the drawing.
+"""
+
+from __future__ import annotations
+
+from numba import float64, int64, types
+
+from hornbeam.kernels.ranges import find_ranges, spans_codes
+from hornbeam.kernels.state import (
+    COUNT_CONSTANT,
+    KNOWS_CONSTANT,
+    MAX_FEATURES,
+    N_FEATURES,
+    NODES_AT,
+    PROBLEM_AT,
+    ROW_STRIDE,
+    ROWS_AT,
+    SCRATCH_AT,
+    WORD_DRAWN,
+    WORD_FEATURES,
+    WORD_FOUND,
+    WORD_MORE,
+    load_desk,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.atomics import NEXT_TASK, atomic_store
+from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.random import draw_below
+
+
+@kernel
+def plan_all(slots, node, desk_at, drawn):
+    """List the features that are not known to be constant in a node, to search them all."""
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    desk = load_desk(slots, desk_at)
+    n_features, knows = problem.whole[N_FEATURES], problem.whole[KNOWS_CONSTANT]
+    n_listed = 0
+    for feature in range(n_features):
+        desk.features[n_listed] = feature
+        n_listed += not (knows and nodes.constant[node * n_features + feature] != 0)
+    desk.words[WORD_FEATURES] = n_listed
+    desk.words[WORD_DRAWN] = n_listed
+    atomic_store(desk.words, NEXT_TASK, int64(0))
+    return 0.0
+
+
+@inlined
+def is_constant(problem, nodes, node, scratch, feature):
+    """Whether a feature is known to be constant in a node."""
+    if problem.whole[ROW_STRIDE] > 0:
+        return not spans_codes(scratch, feature)
+    return (
+        problem.whole[KNOWS_CONSTANT]
+        and nodes.constant[node * problem.whole[N_FEATURES] + feature] != 0
+    )
+
+
+@kernel
+def plan_drawn(slots, node, desk_at, drawn):
+    """Draw the features of a node's next round, after ``drawn`` of them (Fisher-Yates).
+
+    Features are drawn until ``max_features`` of them were not constant: a constant feature
+    offers no split, so it does not count. Under the other rule it does, and more than
+    ``max_features`` are only drawn as long as all were constant. A feature that is listed
+    though it is known to be constant is listed as -1.
+    """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk = load_desk(slots, desk_at)
+    words, features = desk.words, desk.features
+    counts, n_features = problem.whole[COUNT_CONSTANT], problem.whole[N_FEATURES]
+    if drawn == 0:
+        if problem.whole[ROW_STRIDE] > 0:
+            first, last = int64(nodes.first[node]), int64(nodes.last[node])
+            find_ranges(problem, rows.row, first, last, scratch)
+        n_listed = 0
+        for feature in range(n_features):
+            features[n_listed] = feature
+            n_listed += counts or not is_constant(problem, nodes, node, scratch, feature)
+        words[WORD_FEATURES] = n_listed
+    n_candidates = words[WORD_FEATURES]
+    need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
+    if counts and drawn > 0:
+        need = int64(words[WORD_FOUND] == 0)
+    last_place = min(drawn + max(int64(0), need), n_candidates)
+    if problem.whole[MAX_FEATURES] < n_features:
+        for place in range(drawn, last_place):
+            other = place + draw_below(nodes.key[node], place, n_candidates - place)
+            chosen = features[other]
+            features[other] = features[place]
+            features[place] = chosen
+    if counts:
+        for place in range(drawn, last_place):
+            if is_constant(problem, nodes, node, scratch, features[place]):
+                features[place] = -1
+    words[WORD_MORE if drawn > 0 else WORD_DRAWN] = last_place
+    atomic_store(words, NEXT_TASK, drawn)
+    return 0.0
+
+
+PLAN_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
