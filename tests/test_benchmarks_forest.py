@@ -13,10 +13,10 @@ import pytest
 import sklearn.ensemble
 
 import hornbeam as hb
-from benchmarks import shared
+from benchmarks import report, shared
 from benchmarks.cases import forest, forest_quality
 from benchmarks.cases.forest import HORNBEAM, OURS, THEIRS, YDF, YDFS, Models
-from benchmarks.cases.forest_quality import DIFFERENCE, Kept
+from benchmarks.cases.forest_quality import DIFFERENCE
 from benchmarks.datasets import DataSet, Task
 from benchmarks.harness import SKLEARN, Options
 from benchmarks.results import Row
@@ -179,42 +179,40 @@ def test_summary_counts_sets_and_takes_means() -> None:
     assert {row.contender for row in rows} == {DIFFERENCE}
 
 
-def test_scores_are_of_both_libraries_on_the_same_rows() -> None:
+def test_scores_are_of_both_libraries() -> None:
     for task in ("classification", "regression"):
         data = small(task).split(0)  # type: ignore[arg-type]
-        theirs, ours = forest_quality.scores("extra trees", data, 0, 20)
-        assert min(theirs, ours) > 0.9
+        for library in (SKLEARN, "hornbeam"):
+            assert forest_quality.score(library, "extra trees", data, 0, 20) > 0.9
 
 
 # --- going on ------------------------------------------------------------------------------
 
 
-def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
+def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, str]] = []
 
-    def measured(data: SharedSet, kind: str, options: Options) -> list[Row]:
-        calls.append(kind)
-        return forest_quality.compared(kind, data.name, [(0.5, 0.5), (0.5, 0.75)])
+    def score(library: str, kind: str, data: DataSet, seed: int, n_trees: int) -> float:
+        calls.append((library, kind))
+        return 0.5 + seed / 10
 
-    monkeypatch.setattr(forest_quality, "rows_on", measured)
-    path = tmp_path / "results" / "kept.jsonl"
-    options = Options()
-    first = Kept(path).rows_on(small(), "random forest", options)
-    again = Kept(path).rows_on(small(), "random forest", options)
-    assert again == first
-    Kept(path).rows_on(small(), "extra trees", options)
-    assert calls == ["random forest", "extra trees"]
-    Kept(path).forget()
-    Kept(path).rows_on(small(), "random forest", options)
-    assert calls[2:] == ["random forest"], "a finished run is not kept"
+    monkeypatch.setattr(forest_quality, "score", score)
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    first = forest_quality.rows_on(small(), "random forest", Options())
+    assert calls == [(SKLEARN, "random forest")] * 5 + [("hornbeam", "random forest")] * 5
+    again = forest_quality.rows_on(small(), "random forest", Options())
+    assert again == first and len(calls) == 10
+    monkeypatch.setattr(forest_quality, "SOURCES", ("hornbeam",))  # as if they had changed
+    forest_quality.rows_on(small(), "random forest", Options())
+    assert calls[10:] == [("hornbeam", "random forest")] * 5
 
 
 def test_a_small_run_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forest_quality, "KEPT", tmp_path / "kept.jsonl")
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(forest_quality, "sets", lambda options: [small().capped(80)])
     rows = list(forest_quality.rows(Options(quick=True)))
     assert [row.contender for row in rows[:2]] == [SKLEARN, DIFFERENCE]
-    assert not (tmp_path / "kept.jsonl").exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_wide_sets_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

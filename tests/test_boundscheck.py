@@ -109,6 +109,14 @@ big = np.vstack([holes] * 60) + rng.normal(0, 0.01, (60 * N, 4))  # beyond what 
 for params in ({"n_jobs": 1}, {"n_jobs": 2}, {"n_jobs": 2, "finder": "histogram"}):
     check("big", Regressor(min_samples_leaf=20, **params), big, np.tile(level, 60))
     check("big", Classifier(max_leaf_nodes=60, **params), big, np.tile(label, 60))
+dummies = pd.concat([frame, pd.get_dummies(frame["few"]).astype(float)], axis=1)
+for kind in ("RandomForest", "ExtraTrees"):
+    Forest = getattr(hb, kind + "Classifier")
+    for y in (label, label > 0):
+        check(kind, Forest(n_estimators=3, n_jobs=2, random_state=0), dummies, y)
+        check(kind, Forest(n_estimators=3, n_jobs=2, random_state=0), dummies, y, weight)
+    check(kind, getattr(hb, kind + "Regressor")(n_estimators=3, random_state=0), dummies, level)
+    count += 5
 import scipy.sparse
 from hornbeam.boosting import grower
 

@@ -5,21 +5,15 @@ splits into training and test rows, each split the same for all. hornbeam is com
 whichever other library is best on average, and its target is that one's figure, but for two
 standard errors of the mean difference between the two.
 
-What was measured is kept, set by set and library by library, in a folder beside the results, so
-that a run that was stopped goes on where it was. It is measured again when a library has another
-version, or hornbeam other sources.
+What was measured is kept, set by set and library by library (see benchmarks/kept.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -28,15 +22,15 @@ from benchmarks import datasets, metrics, shared
 from benchmarks.boosters import HORNBEAM, ROUNDS, Library, Setup, installed, threads
 from benchmarks.datasets import DataSet
 from benchmarks.harness import Options
+from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
 from benchmarks.shared import SharedSet
 
 N_SPLITS = 5
-MOST_ROWS = 40_000  # of a set, three quarters of them for training
-MOST_SCORES = 60_000  # rows times classes: a round grows a tree for each class
+MOST_ROWS = 20_000  # of a set, three quarters of them for training
+MOST_SCORES = 40_000  # rows times classes: a round grows a tree for each class
 NOISE = 2.0  # standard errors
 ROUNDING = 1e-9
-FOLDER = Path(__file__).resolve().parents[1] / "results" / "boosting_quality"
 SOURCES = ("boosting", "data", "hornbeam")  # folders of hornbeam whose changes can change a model
 QUICK_SETS = ("car_evaluation", "catboost_querywise", "medical_insurance")
 
@@ -119,66 +113,33 @@ def rows_on(data: SharedSet, options: Options) -> list[Row]:
     """Compare the libraries on one set."""
     splits = [data.split(seed) for seed in range(options.size(N_SPLITS, 2))]
     libraries = [library for library in installed(options) if library.can(splits[0])]
-    kept = Kept(data.name, options)
-    figures = {library.name: kept.figures(library, splits) for library in libraries}
+    kept = Kept("boosting_quality", data.name, options)
+    known = {library.name: figures(library, splits, kept, options) for library in libraries}
     first, second = METRICS[data.task]
-    judged = _judged(first, [_row(first, 0, name, splits, figures[name]) for name in figures])
+    judged = _judged(first, [_row(first, 0, name, splits, known[name]) for name in known])
     if data.task == "classification":  # R2 judges as RMSE does
-        seconds = [_row(second, 1, name, splits, figures[name]) for name in figures]
+        seconds = [_row(second, 1, name, splits, known[name]) for name in known]
         judged += [row for row in _judged(second, seconds) if row.contender == HORNBEAM]
     return judged
 
 
-Figures = list[list[float]]  # both metrics of each split
+def figures(library: Library, splits: list[DataSet], kept: Kept, options: Options) -> Figures:
+    """Return both metrics of a library on each split."""
+    sources = SOURCES if library.name == HORNBEAM else ()
+    made_by = version(library.module, sources)
+    of = {"version": made_by, "rounds": ROUNDS, "splits": shapes(splits)}
+    return kept.figures(library.name, of, lambda: _measure(library, splits, options))
 
 
-class Kept:
-    """The figures of one set, in a file that grows library by library."""
-
-    def __init__(self, name: str, options: Options) -> None:
-        self.path = None if options.quick else FOLDER / f"{name}.json"
-        self.options = options
-        self.known: dict[str, dict[str, Any]] = {}
-        if self.path is not None and self.path.exists():
-            self.known = json.loads(self.path.read_text(encoding="utf-8"))
-
-    def figures(self, library: Library, splits: list[DataSet]) -> Figures:
-        """Return the figures of a library, measured now if they are not known."""
-        shape = [[*split.X.shape, split.X_test.shape[0]] for split in splits]
-        key = {"version": _version(library), "rounds": ROUNDS, "splits": shape}
-        known = self.known.get(library.name)
-        if known is not None and known["of"] == key:
-            return cast(Figures, known["figures"])
-        found = self._measure(library, splits)
-        self.known[library.name] = {"of": key, "figures": found}
-        if self.path is not None:
-            self.path.parent.mkdir(exist_ok=True)
-            self.path.write_text(json.dumps(self.known, indent=1), encoding="utf-8")
-        return found
-
-    def _measure(self, library: Library, splits: list[DataSet]) -> Figures:
-        n_rounds, n_threads = self.options.size(ROUNDS, 10), threads(self.options)
-        setup = Setup(library, n_rounds=n_rounds, n_threads=n_threads)
-        figures = []
-        with threadpool_limits(limits=n_threads):
-            for split in splits:
-                answer = library.answer(
-                    setup.fitted(split), library.table(split.X_test), split.task
-                )
-                figures.append([metric.of(answer, split) for metric in METRICS[split.task]])
-        return figures
-
-
-def _version(library: Library) -> str:
-    """Return its version; of hornbeam a hash of its sources."""
-    package = library.module.partition(".")[0]
-    if library.name != HORNBEAM:
-        return str(import_module(package).__version__)
-    state = hashlib.sha256()
-    for path in sorted(Path(import_module(package).__path__[0]).rglob("*.py")):
-        if path.parent.name in SOURCES:
-            state.update(path.read_bytes())
-    return state.hexdigest()[:16]
+def _measure(library: Library, splits: list[DataSet], options: Options) -> Figures:
+    n_rounds, n_threads = options.size(ROUNDS, 10), threads(options)
+    setup = Setup(library, n_rounds=n_rounds, n_threads=n_threads)
+    found = []
+    with threadpool_limits(limits=n_threads):
+        for split in splits:
+            answer = library.answer(setup.fitted(split), library.table(split.X_test), split.task)
+            found.append([metric.of(answer, split) for metric in METRICS[split.task]])
+    return found
 
 
 def _row(metric: Metric, which: int, name: str, splits: list[DataSet], figures: Figures) -> Row:

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sklearn.ensemble
+from sklearn.compose import ColumnTransformer
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OrdinalEncoder
 
 import hornbeam as hb
 from benchmarks import datasets, shared
@@ -33,6 +36,7 @@ A_THIRD = Target.at_most(1 / 3)
 SCORE_SLACK = 0.005  # by how much a peer may be better before its row is flagged
 NAMES = {RANDOM_FOREST: "RandomForest", EXTRA_TREES: "ExtraTrees"}
 SKLEARN_NODE = 64  # bytes of a node's record; its values come on top
+FRAME = " of a frame"
 BUDGET = 40.0  # seconds of a case after which it is not repeated
 
 
@@ -61,8 +65,10 @@ def notes(options: Options) -> None:
     )
     options.note(
         f"Where there are categories (adult, california_housing), hornbeam and YDF take them as "
-        f"such and {SKLEARN} takes their numbers in alphabetical order, encoded before the fit; "
-        "predictions start from the frame, the encoding included."
+        f"such and {SKLEARN} takes their numbers in alphabetical order, encoded before the fit. "
+        "Predictions start from the same array of numbers for all, hornbeam being told which "
+        f"columns are categories; '{FRAME}' are predictions from the pandas frame itself, of "
+        f"{SKLEARN} by a pipeline with an OrdinalEncoder."
     )
     options.note(
         f"Size: hornbeam's store_.nbytes; of {SKLEARN} {SKLEARN_NODE} bytes per node and its "
@@ -105,6 +111,7 @@ class Library:
     table: Callable[[Any], Any]
     fit: Callable[[Any, Any, Array], Any] = lambda forest, X, y: forest.fit(X, y)
     predict: Callable[[Any, Any], Array] = lambda model, X: model.predict(X)
+    n_jobs: str = "n_jobs"  # what the parameter is called
 
     def score(self, model: Any, data: DataSet) -> float:
         return score(self.predict(model, self.table(data.X_test)), data)
@@ -117,6 +124,31 @@ def _estimator(package: Any) -> Callable[[str, DataSet, int, int], Any]:
         return factory(n_estimators=n_trees, n_jobs=n_threads, random_state=0)
 
     return make
+
+
+def _pipeline(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
+    """scikit-learn's forest behind what makes numbers of the categories of a frame."""
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    numbered = ColumnTransformer(
+        [("categories", encoder, categories(data.X))], remainder="passthrough"
+    )
+    forest = THEIRS.make(kind, data, n_trees, n_threads)
+    return Pipeline([("numbers", numbered), ("forest", forest)])
+
+
+def categories(X: pd.DataFrame) -> list[str]:
+    """Names of the columns that hold categories."""
+    return [name for name in X if isinstance(X[name].dtype, pd.CategoricalDtype)]
+
+
+def _told(positions: list[int]) -> Library:
+    """Return hornbeam for arrays of numbers, told which columns are categories."""
+
+    def make(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
+        forest = OURS.make(kind, data, n_trees, n_threads)
+        return forest.set_params(categorical_features=positions or "from_dtype")
+
+    return replace(OURS, make=make)
 
 
 def _ydf_learner(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
@@ -158,6 +190,7 @@ def _ydf_predict(model: Any, X: Any) -> Array:
 
 OURS = Library(HORNBEAM, _estimator(hb), lambda X: X)
 THEIRS = Library(SKLEARN, _estimator(sklearn.ensemble), shared.numbered)
+PIPED = Library(SKLEARN, _pipeline, lambda X: X, n_jobs="forest__n_jobs")
 YDFS = Library(
     YDF,
     _ydf_learner,
@@ -236,21 +269,34 @@ class Models:
 
 def rows_of_fitted(data: DataSet, options: Options) -> Iterator[Row]:
     """Time predictions of the fitted forests, and give their sizes."""
-    models, n_threads = Models(options), threads(options)
+    models = Models(options)
+    numbers = replace(data, X=shared.numbered(data.X), X_test=shared.numbered(data.X_test))
+    names = categories(data.X) if isinstance(data.X, pd.DataFrame) else []
+    ours = _told([list(data.X).index(name) for name in names])
+    yield from _prediction_rows("", numbers, models, (ours, THEIRS), options)
+    if options.only in f"size {data.name}":
+        yield from size_rows(data, models(ours, numbers), models(THEIRS, numbers))
+    if names:
+        yield from _prediction_rows(FRAME, data, Models(options), (OURS, PIPED), options)
+
+
+def _prediction_rows(
+    form: str, data: DataSet, models: Models, libraries: tuple[Library, Library], options: Options
+) -> Iterator[Row]:
+    """Time predictions of all test rows at once, and of some of them one by one."""
+    n_test, n_single = len(data.y_test), min(N_SINGLE, len(data.y_test))
     # One row is not worth a second thread in any library.
     for title, n_rows, n_jobs, predict, target in (
-        (f"predict {len(data.y_test)} rows", len(data.y_test), n_threads, _at_once, MANY_ROWS),
-        (f"predict {N_SINGLE} single rows", N_SINGLE, 1, _row_by_row, SINGLE_ROWS),
+        (f"predict {n_test} rows{form}", n_test, threads(options), _at_once, MANY_ROWS),
+        (f"predict {n_single} single rows{form}", n_single, 1, _row_by_row, SINGLE_ROWS),
     ):
         few = replace(data, X_test=data.X_test[:n_rows], y_test=data.y_test[:n_rows])
         contenders = (
-            _predicting(OURS, models, n_jobs, predict),
-            _predicting(THEIRS, models, n_jobs, predict, target),
+            _predicting(libraries[0], models, n_jobs, predict),
+            _predicting(libraries[1], models, n_jobs, predict, target),
         )
         case = Case(title, few, contenders, HORNBEAM, np.inf, n_jobs, "as much")
         yield from measure_all([case], options)
-    if options.only in f"size {data.name}":
-        yield from size_rows(data, models(OURS, data), models(THEIRS, data))
 
 
 def _predicting(
@@ -261,7 +307,7 @@ def _predicting(
     target: Target | None = None,
 ) -> Contender:
     def prepare(data: DataSet) -> Any:
-        return models(library, data).set_params(n_jobs=n_jobs)
+        return models(library, data).set_params(**{library.n_jobs: n_jobs})
 
     def run(model: Any, data: DataSet) -> Array:
         return predict(library, model, data.X_test)

@@ -40,12 +40,18 @@ from hornbeam.kernels.scan import (
     make_moment_scan,
     make_moment_summary,
 )
+from hornbeam.kernels.split_bin_categories import make_class_category_search
 from hornbeam.kernels.split_bins import (
     make_class_bins_search,
-    make_class_cut_search,
     make_class_pair_search,
+    make_class_pairs_search,
     make_moment_bins_search,
+)
+from hornbeam.kernels.split_cuts import (
+    make_class_cut_search,
+    make_class_cuts_search,
     make_moment_cut_search,
+    make_moment_cuts_search,
 )
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
@@ -157,6 +163,22 @@ def _gini_score(left, right, left_weight, right_weight, class_start, n_outputs, 
     return -right_weight * right_gini - left_weight * left_gini
 
 
+def _gini_may_beat(squares, left_weight, right_weight, best):
+    """Whether a Gini score may be above the best one so far, asked without a division.
+
+    The score is S_l / w_l + S_r / w_r - w with S the squares, w the weights. What is
+    rounded here is given back tenfold.
+    """
+    amount = squares[0] * right_weight + squares[1] * left_weight
+    to_beat = best + (left_weight + right_weight)
+    return amount >= to_beat * (left_weight * right_weight) * (1.0 - _ROUNDING)
+
+
+def _always(squares, left_weight, right_weight, best):
+    """What is known of other criteria: any cut may be the best."""
+    return True
+
+
 def _class_functions(block: Callable[..., float], single: bool, variant: str | None) -> Any:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula.
 
@@ -228,8 +250,11 @@ class Criterion:
     scan: Any  # see kernels/scan.py
     summary: Any
     bins_search: Any = None  # see kernels/split_bins.py; None where it cannot be used
-    cut_search: Any = None
     pair_search: Any = None
+    pairs_search: Any = None
+    cut_search: Any = None  # see kernels/split_cuts.py
+    cuts_search: Any = None
+    category_search: Any = None  # see kernels/split_bin_categories.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
 
     @property
@@ -253,14 +278,18 @@ def _class_criterion(
     if variant is not None:
         variant += " of one output" if single else " of several outputs"
     impurity, score = _class_functions(block, single, variant)
+    may_beat = part_of(_gini_may_beat if block is gini else _always, variant)
     return Criterion(
         name,
         "classes",
         make_class_scan(score, variant),
         make_class_summary(impurity, variant),
-        make_class_bins_search(score, variant) if single else None,
-        make_class_cut_search(score, variant) if single else None,
+        make_class_bins_search(score, may_beat, variant) if single else None,
         make_class_pair_search(score, variant) if single else None,
+        make_class_pairs_search(score, variant) if single else None,
+        make_class_cut_search(score, variant) if single else None,
+        make_class_cuts_search(score, variant) if single else None,
+        make_class_category_search(score, variant) if single else None,
     )
 
 
@@ -277,7 +306,10 @@ def _moment_criterion(
         make_moment_scan(split_score, variant),
         make_moment_summary(impurity, variant),
         make_moment_bins_search(split_score, score is not None, variant),
+        None,
+        None,
         make_moment_cut_search(split_score, variant),
+        make_moment_cuts_search(split_score, score is not None, variant),
     )
 
 

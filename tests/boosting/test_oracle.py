@@ -12,6 +12,7 @@ import pytest
 
 import hornbeam as hb
 from hornbeam import losses
+from hornbeam.boosting.defaults import Shape, settle
 from hornbeam.boosting.grower import BoostRules
 from hornbeam.data.coding import encode_bins
 from hornbeam.dtypes import THRESHOLD
@@ -279,7 +280,9 @@ def compare(model: Any, X: Any, y: Any, weight: Any = None, init_score: Any = No
     codes = encode_bins(
         schema.read(X, "")[kept], schema.is_category, schema.n_categories, max_bins=model.max_bins
     )
-    oracle = Oracle(codes, slopes[0], model._rules(schema, loss), equal)
+    shape = Shape(int(kept.sum()), int((codes.n_codes - 1).sum()), model._task)
+    settings = settle(model.learning_rate, model.min_samples_leaf, model.reg_lambda, shape)
+    oracle = Oracle(codes, slopes[0], model._rules(schema, loss, settings), equal)
     compare_nodes(model.trees_[0], 0, oracle.root, oracle)
     return oracle
 

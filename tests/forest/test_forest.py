@@ -177,7 +177,12 @@ def test_hard_votes(forest: Any) -> None:
     assert not np.array_equal(soft.predict_proba(FRAME), model.predict_proba(FRAME))
 
 
-PLAIN: dict[str, Any] = {"n_estimators": 1, "bootstrap": False, "max_features": None}
+PLAIN: dict[str, Any] = {
+    "n_estimators": 1,
+    "bootstrap": False,
+    "max_features": None,
+    "category_split": "subset",
+}
 
 
 @pytest.mark.quick
@@ -203,7 +208,7 @@ def test_a_forest_of_one_plain_tree_is_a_decision_tree(params: dict[str, Any]) -
         (hb.RandomForestRegressor, hb.DecisionTreeRegressor),
     ):
         weight = rng.integers(1, 4, N)
-        one = forest(**PLAIN, **params).fit(FRAME, target(forest), weight)
+        one = forest(**{**PLAIN, **params}).fit(FRAME, target(forest), weight)
         single = tree(**shared).fit(FRAME, target(forest), weight)
         assert np.array_equal(one.predict(FRAME), single.predict(FRAME))
         ours, theirs = one.estimators_[0].tree_, single.tree_

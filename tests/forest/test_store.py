@@ -20,7 +20,8 @@ import hornbeam as hb
 from hornbeam.dtypes import LEAF, THRESHOLD
 from hornbeam.errors import ModelFileError
 from hornbeam.forest import predict, store
-from hornbeam.forest.store import ForestStore, check_store
+from hornbeam.forest.store import ForestStore
+from hornbeam.forest.validate import check_pickled, check_store
 from hornbeam.output.validate import validate_tree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
 
@@ -549,13 +550,13 @@ def test_weights_of_regression_leaves_are_checked():
 @pytest.mark.quick
 def test_a_pickled_store_is_checked(sound):
     packed, _ = sound
-    again = packed.checked(N_FEATURES, 3, n_categories(), IS_CATEGORY)
+    again = check_pickled(packed, N_FEATURES, 3, n_categories(), IS_CATEGORY)
     assert again.digest() == packed.digest()
     broken = dataclasses.replace(packed, nodes=packed.impurity)
     with pytest.raises(ModelFileError, match="not nodes"):
-        broken.checked(N_FEATURES, 3, n_categories(), IS_CATEGORY)
+        check_pickled(broken, N_FEATURES, 3, n_categories(), IS_CATEGORY)
     with pytest.raises(ModelFileError, match="does not describe"):
-        packed.checked(N_FEATURES + 1, 3, n_categories(), IS_CATEGORY)
+        check_pickled(packed, N_FEATURES + 1, 3, n_categories(), IS_CATEGORY)
 
 
 @settings(max_examples=150, deadline=None)

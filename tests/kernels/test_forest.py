@@ -7,6 +7,7 @@ import pytest
 from tree import test_traversal
 from tree.test_traversal import KINDS, naive_leaves, random_rows, random_tree
 
+from hornbeam.forest import predict
 from hornbeam.forest.store import ForestStore
 from hornbeam.kernels.forest import FEW_ROWS, WALKERS
 
@@ -40,9 +41,29 @@ def test_sets_of_one_word_and_of_several(n_categories, n_rows, monkeypatch):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_walked_alike_whatever_is_asked_and_missing(dtype, complete, share, monkeypatch):
+    monkeypatch.setattr(predict, "_MANY_SETS", share)
+    monkeypatch.setattr(test_traversal, "CATEGORIES", 64)
+    rng = np.random.default_rng(7)
+    trees = [random_tree(rng, N_FEATURES, KINDS["sets"], 60) for _ in range(8)]
+    X = random_rows(rng, 300, N_FEATURES).astype(dtype)
+    X[1::2, 1::2] = np.nan  # categories may be missing where no number is
+    if complete:
+        X[:, ::2] = np.nan_to_num(X[:, ::2], posinf=1.0, neginf=-1.0)
+    expected = np.array([naive_leaves(tree, X) for tree in trees]).T
+    np.testing.assert_array_equal(ForestStore.pack(trees, False).leaves(X), expected)
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("n_rows", [3, 50])
+@pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("category", [-1.0, 128.0, 1e18, np.inf, -np.inf])
-def test_a_category_that_cannot_be_counts_as_missing(category, n_rows):
+def test_a_category_that_cannot_be_counts_as_missing(category, share, n_rows, monkeypatch):
+    monkeypatch.setattr(predict, "_MANY_SETS", share)
+    monkeypatch.setattr(test_traversal, "CATEGORIES", 64 if share == 0.0 else 128)
     rng = np.random.default_rng(5)
     trees = [random_tree(rng, N_FEATURES, KINDS["sets"]) for _ in range(5)]
     packed = ForestStore.pack(trees, False)

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 from hornbeam.dtypes import MISSING_BIN
-from hornbeam.kernels.ranges import LANES, span_lanes
+from hornbeam.kernels.lanes import LANES, span_lanes
 
 
 @njit

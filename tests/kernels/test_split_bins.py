@@ -7,6 +7,7 @@ import pytest
 
 import hornbeam as hb
 from hornbeam.kernels.split import search_number
+from hornbeam.kernels.split_categories import search_category
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.tree import grower
 
@@ -25,16 +26,23 @@ def _table(seed, n_rows, n_classes):
 
 
 def _digests(monkeypatch, make, X, y, weight):
-    """Digests of the model with the special search and with the general one."""
+    """Digests of the model with special searches, those of one feature, and general ones."""
     special = make().fit(X, y, sample_weight=weight).digest()
+    monkeypatch.setattr(grower, "_search_together", lambda criterion, rules, problem: None)
+    single = make().fit(X, y, sample_weight=weight).digest()
     monkeypatch.setattr(grower, "_number_search", _general)
+    monkeypatch.setattr(grower, "_category_search", _general_categories)
     general = make().fit(X, y, sample_weight=weight).digest()
     monkeypatch.undo()
-    return special, general
+    return {special, single, general}
 
 
 def _general(criterion, rules, as_bytes, n_outputs, n_classes):
     return search_random_number if rules.random_cuts else search_number
+
+
+def _general_categories(criterion, rules, special):
+    return search_category
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
@@ -54,8 +62,7 @@ def test_class_searches_are_the_general_one(monkeypatch, criterion, n_classes, s
                 random_state=seed,
             )
 
-        special, general = _digests(monkeypatch, make, X, y, weight)
-        assert special == general, seed
+        assert len(_digests(monkeypatch, make, X, y, weight)) == 1, seed
 
 
 @pytest.mark.parametrize("criterion", ["squared_error", "friedman_mse"])
@@ -75,8 +82,7 @@ def test_moment_searches_are_the_general_one(monkeypatch, criterion, splitter):
                 random_state=seed,
             )
 
-        special, general = _digests(monkeypatch, make, X, y, weight)
-        assert special == general, seed
+        assert len(_digests(monkeypatch, make, X, y, weight)) == 1, seed
 
 
 @pytest.mark.parametrize("estimator", [hb.DecisionTreeClassifier, hb.DecisionTreeRegressor])
@@ -87,8 +93,7 @@ def test_monotone_constraints_are_kept_in_bins(monkeypatch, estimator):
         def make():
             return estimator(finder="histogram", monotonic_cst=[1, -1, 0, 0, 1, 0], max_depth=6)
 
-        special, general = _digests(monkeypatch, make, X, y, None)
-        assert special == general, seed
+        assert len(_digests(monkeypatch, make, X, y, None)) == 1, seed
 
 
 @pytest.mark.parametrize("finder", ["exact", "histogram"])
@@ -105,3 +110,51 @@ def test_every_place_is_drawn_as_often_as_its_gap_is_wide(finder):
     # in bins the places of the values are only known by the borders between them
     expected = [1 / 6, 1 / 6, 4 / 6] if finder == "exact" else [4 / 21, 7 / 21, 10 / 21]
     np.testing.assert_allclose(shares, expected, atol=0.06)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("forest", [hb.RandomForestClassifier, hb.ExtraTreesClassifier])
+def test_searches_of_categories_are_the_general_one(monkeypatch, forest, n_classes):
+    for seed in range(8):
+        X, y, weight = _table(seed, 60 + 60 * seed, n_classes)
+        random = np.random.default_rng(seed)
+        X[:, 0] = random.integers(0, 30, len(X))
+        X[:, 3] = random.integers(0, 4, len(X))
+
+        def make(seed=seed):
+            return forest(
+                n_estimators=3,
+                categorical_features=[0, 3],
+                min_samples_leaf=1 + seed % 2,
+                random_state=seed,
+            )
+
+        assert len(_digests(monkeypatch, make, X, y, weight)) == 1, seed
+
+
+@pytest.mark.parametrize("forest", [hb.RandomForestClassifier, hb.ExtraTreesClassifier])
+def test_many_columns_of_zeros_and_ones_are_counted_side_by_side(monkeypatch, forest):
+    random = np.random.default_rng(3)
+    X = (random.random((900, 70)) < random.random(70) * 0.4).astype(float)
+    X[:, 7] = random.normal(size=900)
+    X[::50, 11] = np.nan
+    y = (X[:, :9].sum(axis=1) + (X[:, 7] > 0) * 2).astype(int) % 3
+
+    def make():
+        return forest(n_estimators=4, random_state=0)
+
+    heavy = np.where(np.arange(900) % 2, 1.0, 40.0)  # too heavy for lanes of a byte
+    for weight in (None, random.integers(1, 9, 900), heavy):
+        assert len(_digests(monkeypatch, make, X, y, weight)) == 1
+
+
+def test_a_large_node_overflows_no_lane(monkeypatch):
+    random = np.random.default_rng(4)
+    X = random.integers(0, 2, (3000, 3)).astype(float)
+    X[:100, 0] = np.nan
+    y = random.integers(0, 2, 3000)
+
+    def make():
+        return hb.ExtraTreesClassifier(n_estimators=2, max_features=None, random_state=0)
+
+    assert len(_digests(monkeypatch, make, X, y, None)) == 1

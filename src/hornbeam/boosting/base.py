@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.boosting import parameters as _declarations  # noqa: F401  (registers them)
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.constraints import read_groups
+from hornbeam.boosting.defaults import Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Rounds, boost
 from hornbeam.boosting.grower import BoostRules, RowScores
 from hornbeam.boosting.history import Watch, history_frame, plot_history
@@ -52,13 +53,13 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     _task: str
     loss: Any
     n_estimators: int
-    learning_rate: float
+    learning_rate: float | Auto
     max_leaf_nodes: int | None
     max_depth: int | None
-    min_samples_leaf: int
+    min_samples_leaf: int | Auto
     min_child_weight: float
     min_split_gain: float
-    reg_lambda: float
+    reg_lambda: float | Auto
     reg_alpha: float
     max_delta_step: float
     growth: str
@@ -161,10 +162,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             watched = self._read_watched(valid, fitted, loss)
         elif self.early_stopping:
             rows, watched = self._hold_out(rows, seed)
-        rules = self._rules(schema, loss)
         table = code_table(
             rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
         )
+        shape = Shape(table.n_rows, table.n_cuts, self._task)
+        settings = settle(self.learning_rate, self.min_samples_leaf, self.reg_lambda, shape)
+        rules = self._rules(schema, loss, settings)
         start, n_before = self._start(rows, loss, before)
         scores = self._row_scores(rows, loss, start, before)
         validation = None
@@ -173,7 +176,14 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             validation = (coded, self._row_scores(watched, loss, start, before))
         n_rounds = max(0, self.n_estimators - n_before)
         rounds = Rounds(
-            n_rounds, self.learning_rate, self.order, self.drop_rate, self.skip_drop, seed, n_before
+            n_rounds,
+            settings.learning_rate,
+            self.order,
+            self.drop_rate,
+            self.skip_drop,
+            seed,
+            n_before,
+            () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
         )
         with self._watch(loss, callbacks, before, n_before) as watch:
             grown = boost(
@@ -322,7 +332,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """A mask of the rows to hold out."""
         return draw_share(len(rows.target), self.validation_fraction, random)
 
-    def _rules(self, schema: Schema, loss: Loss) -> BoostRules:
+    def _rules(self, schema: Schema, loss: Loss, settings: Settings) -> BoostRules:
         """The parameters of growing as numbers."""
         monotone = read_monotone(
             self.monotonic_constraints, schema, parameter="monotonic_constraints"
@@ -336,10 +346,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         return BoostRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=None if self.max_depth is None else min(self.max_depth, 2**31 - 1),
-            min_samples_leaf=min(self.min_samples_leaf, 2**31 - 1),
+            min_samples_leaf=min(settings.min_samples_leaf, 2**31 - 1),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
-            reg_lambda=float(self.reg_lambda),
+            reg_lambda=settings.reg_lambda,
+            lambda_falls=settings.lambda_falls,
             reg_alpha=float(self.reg_alpha),
             max_delta_step=float(self.max_delta_step),
             growth=self.growth,

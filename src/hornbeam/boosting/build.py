@@ -56,7 +56,7 @@ def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) 
         "missing_branch": np.where(split, 1 - columns["missing_left"], 0).astype(NODE),
         "n_samples": columns["count"],
         "weight": columns["hessian"],
-        "impurity": _impurities(columns, rules),
+        "impurity": _impurities(columns, np.repeat([t.penalty for t in grown], sizes), rules),
         "value": columns["value"].reshape(-1, 1),
     }
     word_end = np.cumsum(n_words)
@@ -127,12 +127,12 @@ def _category_sets(
     return n_words, np.concatenate(pieces)
 
 
-def _impurities(columns: dict[str, Array], rules: BoostRules) -> Array:
+def _impurities(columns: dict[str, Array], penalty: Array, rules: BoostRules) -> Array:
     """The objective of each node per unit of its hessian.
 
     A split's decrease of it, weighted as in every tree, is the gain of the split.
     """
     gradient, hessian, step = columns["gradient"], columns["hessian"], columns["step"]
-    objective = gradient * step + 0.5 * (hessian + rules.reg_lambda) * step * step
+    objective = gradient * step + 0.5 * (hessian + penalty) * step * step
     objective += rules.reg_alpha * np.abs(step)
     return np.divide(objective, hessian, out=np.zeros(len(hessian)), where=hessian > 0)

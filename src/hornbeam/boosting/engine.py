@@ -50,6 +50,7 @@ class Rounds:
     skip_drop: float = 0.5
     seed: int = 0
     first_round: int = 0  # rounds that were boosted before
+    hessians: tuple[float, ...] = ()  # of all rows, for each tree of those rounds
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def boost(
     if rounds.drop_rate > 0.0:
         followers.append(Follower(table, scores, n_jobs))
     result: list[GrownTree] = []
+    hessians, falling = list(rounds.hessians), rules.lambda_falls and not scores.equal_hessians
     refit = rounds.order == 1 or loss.leaf_rule != "newton"
     for number in range(rounds.first_round, rounds.first_round + rounds.n_rounds):
         dropped = _draw_dropped(rounds, number, len(result) // loss.n_scores)
@@ -96,11 +98,13 @@ def boost(
         rate = rounds.learning_rate / (1 + len(dropped))
         before = scores.score.copy() if refit else scores.score
         trees: list[Any] = [None] * loss.n_scores
+        falls = _falls(hessians if falling else (), loss.n_scores)
         at_once = loss.n_scores == 1 and not dropped  # slopes are taken as the scores move
 
         def add_tree(grower: BoostedGrower, which: int) -> None:
             seed = _seed_of(rounds.seed, number, which)  # noqa: B023  (runs within the round)
-            tree = grower.grow(which, seed, _draw_features(rules, table.n_features, seed))
+            active = _draw_features(rules, table.n_features, seed)
+            tree = grower.grow(which, seed, active, falls[which])  # noqa: B023
             if refit:
                 _refit_leaves(tree, grower, before, which, n_jobs)  # noqa: B023
             tree.value = rate * tree.value  # noqa: B023
@@ -109,6 +113,7 @@ def boost(
 
         _share_out(add_tree, growers, loss.n_scores)
         result += trees
+        hessians += [float(tree.hessian[0]) for tree in trees]
         if watcher is not None:
             for which, tree in enumerate(trees):
                 watcher.follow(tree, tree.value, which)
@@ -126,6 +131,19 @@ def boost(
         if talk is not None and talk(report):
             break
     return result
+
+
+def _falls(hessians: Sequence[float], n_scores: int) -> list[float]:
+    """The share of lambda that counts in the next tree of each score.
+
+    A penalty is to be compared with hessians. Where a model grows sure of its rows, these
+    vanish, and a penalty that stays would bring learning to a halt. So it falls as they do:
+    to the share of their first sum that they had in the round before.
+    """
+    if not hessians:
+        return [1.0] * n_scores
+    ends = zip(hessians[:n_scores], hessians[-n_scores:], strict=True)
+    return [min(1.0, last / first) if first > 0.0 else 1.0 for first, last in ends]
 
 
 def _make_growers(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
+from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.rows import Rows, draw_share, read_one_column, relabel
 from hornbeam.data.target import check_length, read_classes, warn_column_vector, weigh_classes
 from hornbeam.dtypes import Array
@@ -57,13 +58,13 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         *,
         loss: Any = "squared_error",
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Auto = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 5,
+        min_samples_leaf: int | Auto = "auto",
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
-        reg_lambda: float = 1.0,
+        reg_lambda: float | Auto = "auto",
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
         growth: str = "leaf",
@@ -216,13 +217,13 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):  # type
         *,
         loss: Any = "log_loss",
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Auto = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 5,
+        min_samples_leaf: int | Auto = "auto",
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
-        reg_lambda: float = 1.0,
+        reg_lambda: float | Auto = "auto",
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
         growth: str = "leaf",

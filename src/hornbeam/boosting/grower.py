@@ -62,7 +62,7 @@ def paying_threads(n_jobs: int | None, seconds: float) -> int:
 
 @dataclass(frozen=True)
 class BoostRules:
-    """The parameters of growing, resolved to numbers; defaults are those of the estimators."""
+    """The parameters of growing, resolved to numbers."""
 
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
@@ -70,6 +70,7 @@ class BoostRules:
     min_child_weight: float = 1e-3
     min_split_gain: float = 0.0
     reg_lambda: float = 1.0
+    lambda_falls: bool = False  # with the hessians, see `boosting.engine`
     reg_alpha: float = 0.0
     max_delta_step: float = 0.0
     growth: str = "leaf"
@@ -89,10 +90,13 @@ class GrownTree:
 
     __slots__ = (
         "child", "count", "cut", "feature", "gradient", "hessian", "lower", "member",
-        "missing_left", "step", "upper", "value",
+        "missing_left", "penalty", "step", "upper", "value",
     )  # fmt: skip
 
-    def __init__(self, nodes: s.Nodes, n_nodes: int, units: tuple[float, float]) -> None:
+    def __init__(
+        self, nodes: s.Nodes, n_nodes: int, units: tuple[float, float], penalty: float
+    ) -> None:
+        self.penalty = penalty  # lambda of this tree
         self.child = nodes.child[:n_nodes].copy()
         self.feature = nodes.feature[:n_nodes].copy()
         self.cut = nodes.cut[:n_nodes].copy()
@@ -188,9 +192,13 @@ class BoostedGrower:
         compiled(grow_boosted, GROW_SIGNATURE)
         compiled(rounds.advance, rounds.ADVANCE_SIGNATURE)
 
-    def grow(self, which: int, seed: int, active: Array) -> GrownTree:
-        """Grow a tree on the slopes of score ``which``; ``active`` are the features drawn."""
+    def grow(self, which: int, seed: int, active: Array, fall: float = 1.0) -> GrownTree:
+        """Grow a tree on the slopes of score ``which``; ``active`` are the features drawn.
+
+        ``fall`` is the share of lambda that counts.
+        """
         table = self.table
+        penalty = table.real[s.LAMBDA] = fall * self.rules.reg_lambda
         units = _set_units(table, self.scores.peak, self.scores.equal_hessians)
         n_active = len(active)
         self._choose(active)
@@ -213,7 +221,7 @@ class BoostedGrower:
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
-        return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units)
+        return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units, penalty)
 
     def _choose(self, active: Array) -> None:
         """Note the features drawn for a tree, and the columns that hold them."""

@@ -9,6 +9,7 @@ from typing import Any
 # Ke et al. (2017): Newton steps, leaf-wise.
 PRESETS: dict[str, dict[str, Any]] = {
     "friedman": {
+        "learning_rate": 0.1,
         "order": 1,
         "growth": "leaf",
         "max_leaf_nodes": 8,
@@ -28,6 +29,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": 0.3,
     },
     "lightgbm": {
+        "learning_rate": 0.1,
         "order": 2,
         "growth": "leaf",
         "max_leaf_nodes": 31,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
+from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
 from hornbeam.boosting.rows import Given, draw_share, read_one_column
 from hornbeam.dtypes import Array
@@ -56,13 +57,13 @@ class GradientBoostingRanker(BaseGradientBoosting):
         *,
         loss: str = "lambdamart",
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Auto = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 5,
+        min_samples_leaf: int | Auto = "auto",
         min_child_weight: float = 1e-3,
         min_split_gain: float = 0.0,
-        reg_lambda: float = 1.0,
+        reg_lambda: float | Auto = "auto",
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
         growth: str = "leaf",

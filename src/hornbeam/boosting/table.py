@@ -65,6 +65,11 @@ class CodedTable:
         return len(self.codes.n_codes)
 
     @property
+    def n_cuts(self) -> int:
+        """In how many places the features can be cut, all together."""
+        return int(np.maximum(self.codes.n_codes.astype(np.int64) - 1, 0).sum())
+
+    @property
     def n_cells(self) -> int:
         """Cells of a histogram over all features."""
         return int(self.cell_start[-1])

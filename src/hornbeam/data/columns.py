@@ -12,6 +12,7 @@ import math
 import numbers
 import reprlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -49,15 +50,21 @@ Column = Numbers | Categories
 # --- NumPy columns ----------------------------------------------------------------
 
 
+@lru_cache
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype; NumPy takes as long for it as for reading a short column."""
+    return str(dtype)
+
+
 def from_numpy(values: Array, title: str, missing: Array | None = None) -> Column:
     """Read a 1-D array of any dtype; ``title`` names the column in errors."""
     kind = values.dtype.kind
     if kind in "fiu":
-        return Numbers(values, missing, str(values.dtype))
+        return Numbers(values, missing, dtype_name(values.dtype))
     if kind == "b":
-        return from_booleans(values, missing, str(values.dtype))
+        return from_booleans(values, missing, dtype_name(values.dtype))
     if kind == "O" or kind in "UST":
-        return from_objects(values.tolist(), title, str(values.dtype), missing)
+        return from_objects(values.tolist(), title, dtype_name(values.dtype), missing)
     if kind in "Mm":
         refuse_time(title, values.dtype)
     if kind == "c":
@@ -81,18 +88,28 @@ def from_labels(codes: Array, labels: Iterable[Any], declared: bool, dtype: str)
 
     Labels that no row has are kept only where the user declared them.
     """
+    if not declared:
+        used = np.bincount(codes[codes >= 0], minlength=1).astype(bool).tolist()
+        labels = [label if i < len(used) and used[i] else None for i, label in enumerate(labels)]
+    kept, table = clean_labels(labels, in_order=not declared)
+    return Categories(recode(codes, table), kept, declared, dtype)
+
+
+def clean_labels(labels: Iterable[Any], in_order: bool = False) -> tuple[list[Label], list[int]]:
+    """The distinct clean labels, and which of them each label is (-1 for a missing one)."""
     raw = [clean_label(label) for label in labels]
-    if not declared:
-        used = np.bincount(codes[codes >= 0], minlength=len(raw)) > 0
-        raw = [label if used[i] else None for i, label in enumerate(raw)]
     kept: list[Label] = list(dict.fromkeys(label for label in raw if label is not None))
-    if not declared:
+    if in_order:
         kept.sort()
     number = {label: i for i, label in enumerate(kept)}
-    table = [-1 if label is None else number[label] for label in raw]
-    if table != list(range(len(table))):
-        codes = np.array([*table, -1], np.int64)[codes]
-    return Categories(codes, kept, declared, dtype)
+    return kept, [-1 if label is None else number[label] for label in raw]
+
+
+def recode(codes: Array, table: list[int]) -> Array:
+    """``table[code]`` for each code; -1, a missing value, stays."""
+    if table == list(range(len(table))):
+        return codes
+    return np.array([*table, -1], np.int64)[codes]
 
 
 def clean_label(label: Any) -> Label | None:
@@ -161,7 +178,7 @@ def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None
     if kinds == {"number"}:
         return _object_numbers(items, title, dtype, set(kind_of))
     if kinds in ({"string"}, {"bool"}):
-        return _object_categories(items, dtype)
+        return from_strings(items, dtype)
     _refuse_objects(items, kind_of, title)
 
 
@@ -171,7 +188,8 @@ def _only_nan(items: list[Any], kind_of: dict[type, str]) -> set[str]:
     return {"number"} if found else set()
 
 
-def _object_categories(items: list[Any], dtype: str) -> Categories:
+def from_strings(items: list[Any], dtype: str) -> Categories:
+    """Read strings, or bools, among which may be missing values."""
     distinct = list(dict.fromkeys(items))
     code = {label: i for i, label in enumerate(distinct)}
     codes = np.fromiter(map(code.__getitem__, items), np.int64, len(items))

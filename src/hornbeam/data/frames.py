@@ -2,13 +2,18 @@
 
 narwhals says what a column is; only the codes of dictionary columns, which it does not
 hand out, are taken from the library's own object (by its methods, without importing it).
+
+Predictions of single rows often come as pandas frames, and going through narwhals takes
+many times as long as a forest does. So the usual columns of pandas are read directly.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import weakref
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,28 +21,40 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from hornbeam.data.columns import (
+    EXACT_INTEGERS,
     Categories,
     Column,
+    Label,
     Numbers,
+    clean_labels,
     from_booleans,
     from_labels,
     from_numpy,
     from_objects,
+    from_strings,
     listed,
+    recode,
     refuse_nested,
     refuse_time,
 )
 from hornbeam.dtypes import Array
+
+_FEW_STRINGS = 200  # so many rows are looked up one by one sooner than by pandas
 
 
 class FrameTable:
     """A data frame; ``names`` is None unless every column name is a string."""
 
     def __init__(self, frame: Any) -> None:
-        self.frame = frame
+        self._frame = frame
         columns = frame.columns
         self.names = feature_names(columns)
         self.shape: tuple[int, int] = (frame.shape[0], len(columns))
+
+    @property
+    def frame(self) -> Any:
+        """The frame as narwhals sees it."""
+        return self._frame
 
     def title(self, index: int) -> str:
         """How errors call a column."""
@@ -46,6 +63,65 @@ class FrameTable:
     def column(self, index: int) -> Column:
         """Read one column."""
         return _read_series(self.frame[:, index], self.title(index))
+
+
+class PandasTable(FrameTable):
+    """A pandas frame, whose usual columns are read without narwhals."""
+
+    def __init__(self, native: Any) -> None:
+        _check_duplicates(native)
+        self.native = native
+        self.names = feature_names(native.columns.tolist())
+        self.shape = native.shape
+
+    @cached_property
+    def frame(self) -> Any:
+        """The frame as narwhals sees it."""
+        return nw.from_native(self.native, eager_only=True)
+
+    @cached_property
+    def _series(self) -> list[Any]:
+        return [series for _, series in self.native.items()]
+
+    def column(self, index: int) -> Column:
+        """Read one column."""
+        series, title = self._series[index], self.title(index)
+        dtype = series.dtype
+        if isinstance(dtype, np.dtype):
+            return from_numpy(series.to_numpy(), title)
+        if dtype.name == "category":
+            labels, table = _declared_labels(dtype.categories)
+            codes = series.array.codes
+            return Categories(recode(codes.astype(np.int64), table), labels, True, "category")
+        if dtype.name in ("str", "string") and len(series) <= _FEW_STRINGS:
+            return from_strings(series.tolist(), str(dtype))
+        return _read_series(nw.from_native(series, series_only=True), title)
+
+    def numbers(self) -> Array | None:
+        """All columns as one array, if all are numbers and none of them is rounded by that."""
+        dtypes = self.native.dtypes.tolist()
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in dtypes):
+            return None
+        values: Array = self.native.to_numpy()
+        if values.dtype.kind not in "fiu":
+            return None
+        mixed = values.dtype.kind == "f" and any(dtype.kind != "f" for dtype in dtypes)
+        return None if mixed and bool((np.abs(values) >= EXACT_INTEGERS).any()) else values
+
+
+# Labels of pandas' categories, which the rows of a frame share, as long as these are alive.
+_labels: dict[int, tuple[Any, list[Label], list[int]]] = {}
+
+
+def _declared_labels(categories: Any) -> tuple[list[Label], list[int]]:
+    """Clean labels of an index of categories, and the number of each entry among them."""
+    key = id(categories)
+    known = _labels.get(key)
+    if known is not None and known[0]() is categories:
+        return known[1:]
+    labels, table = clean_labels(categories.tolist())
+    _labels[key] = weakref.ref(categories, lambda _: _labels.pop(key, None)), labels, table
+    return labels, table
 
 
 def is_frame(X: Any) -> bool:
@@ -61,6 +137,11 @@ def is_frame(X: Any) -> bool:
 def is_series(X: Any) -> bool:
     """Whether X is a single column of a data frame library."""
     return bool(nw.dependencies.is_into_series(X))
+
+
+def is_pandas(X: Any) -> bool:
+    """Whether X is a pandas frame; quicker to find out than the rest."""
+    return hasattr(X, "iloc") and bool(nw.dependencies.is_pandas_dataframe(X))
 
 
 def open_frame(X: Any) -> FrameTable:

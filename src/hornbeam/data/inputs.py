@@ -6,6 +6,7 @@ schema asks for them. Nothing here imports pandas, polars or pyarrow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,14 @@ from hornbeam.data.columns import (
     refuse_complex,
     short,
 )
-from hornbeam.data.frames import FrameTable, is_frame, is_series, open_frame
+from hornbeam.data.frames import (
+    FrameTable,
+    PandasTable,
+    is_frame,
+    is_pandas,
+    is_series,
+    open_frame,
+)
 from hornbeam.data.matrix import as_float_matrix, check_finite
 from hornbeam.data.sparse import SparseTable
 from hornbeam.dtypes import MAX_ROWS, Array
@@ -57,13 +65,17 @@ class ArrayTable:
 
     def matrix(self) -> Array:
         """All columns as one float matrix, without a copy where that is possible."""
-        values = self.values
-        if values.dtype.kind in "iu" and not holds_exactly(values):
-            for index in range(self.shape[1]):
-                check_exact(values[:, index], None, self.title(index))
-        floats = as_float_matrix(values)
-        check_finite(floats, self.title, values.dtype)
-        return floats
+        return number_matrix(self.values, self.title)
+
+
+def number_matrix(values: Array, title: Callable[[int], str]) -> Array:
+    """Numbers as a float matrix, or an error if one is infinite or would be rounded."""
+    if values.dtype.kind in "iu" and not holds_exactly(values):
+        for index in range(values.shape[1]):
+            check_exact(values[:, index], None, title(index))
+    floats = as_float_matrix(values)
+    check_finite(floats, title, values.dtype)
+    return floats
 
 
 Table = ArrayTable | FrameTable | SparseTable
@@ -74,6 +86,8 @@ def open_table(X: Any, estimator_name: str) -> Table:
     table: Table
     if scipy.sparse.issparse(X):
         table = SparseTable(X)
+    elif is_pandas(X):
+        table = PandasTable(X)
     elif is_frame(X):
         table = open_frame(X)
     elif is_series(X):

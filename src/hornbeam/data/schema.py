@@ -26,7 +26,8 @@ from hornbeam.data.columns import (
     numbers_to_categories,
     short,
 )
-from hornbeam.data.inputs import ArrayTable, Table, open_table
+from hornbeam.data.frames import PandasTable
+from hornbeam.data.inputs import ArrayTable, Table, number_matrix, open_table
 from hornbeam.data.matrix import assemble
 from hornbeam.data.sparse import SparseTable
 from hornbeam.dtypes import Array
@@ -151,6 +152,10 @@ class Schema:
         if isinstance(table, SparseTable):
             _refuse_sparse_categories([c.name for c in self.columns if c.kind == "category"])
             return table.matrix("csr")
+        if self._is_plain and isinstance(table, PandasTable) and order == range(self.n_features):
+            numbers = table.numbers()
+            if numbers is not None:
+                return number_matrix(numbers, table.title)
         if self._is_plain and isinstance(table, ArrayTable) and table.is_plain:
             return table.matrix()
         parts = [

@@ -137,7 +137,11 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
 
     def _refine(self, task: Task, template: CartTree, schema: Schema) -> Task:
         """What a forest wants otherwise than a tree."""
-        rules = replace(task.rules, count_constant=self.constant_features == "count")
+        rules = replace(
+            task.rules,
+            count_constant=self.constant_features == "count",
+            category_split=getattr(self, "category_split", task.rules.category_split),
+        )
         counted = task.target.weight > 0
         if template.finder == "exact" or counted.all():
             return replace(task, rules=rules)

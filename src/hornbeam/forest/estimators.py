@@ -46,6 +46,14 @@ _OF_TREES = (
 )
 
 
+def _of_trees(forest: Any) -> dict[str, Any]:
+    """Parameters of a forest's trees; they know nothing of being cautious (see `_refine`)."""
+    shared = {name: getattr(forest, name) for name in _OF_TREES}
+    if shared["category_split"] == "cautious":
+        shared["category_split"] = "subset"
+    return shared
+
+
 class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
     """What forests of classification trees share."""
 
@@ -60,7 +68,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
 
     def _template(self) -> CartTree:
         own = self.class_weight if self.class_weight != "balanced_subsample" else None
-        shared = {name: getattr(self, name) for name in _OF_TREES}
+        shared = _of_trees(self)
         return DecisionTreeClassifier(splitter=self._splitter, class_weight=own, **shared)
 
     def predict(self, X: Any) -> Array:
@@ -133,7 +141,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
     leaf_samples: bool
 
     def _template(self) -> CartTree:
-        shared = {name: getattr(self, name) for name in _OF_TREES}
+        shared = _of_trees(self)
         return DecisionTreeRegressor(splitter=self._splitter, **shared)
 
     def _check_fits(self, earlier: dict[str, Any], fitted: dict[str, Any]) -> None:
@@ -287,7 +295,7 @@ class RandomForestClassifier(ForestClassifier):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "subset",
+        category_split: str = "cautious",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators
@@ -391,7 +399,7 @@ class RandomForestRegressor(ForestRegressor):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "subset",
+        category_split: str = "cautious",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators
@@ -497,7 +505,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "subset",
+        category_split: str = "cautious",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators
@@ -601,7 +609,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "subset",
+        category_split: str = "cautious",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators

@@ -46,6 +46,14 @@ PARAMETERS.update(
             "counts towards `max_features` as in scikit-learn.",
             [StrOptions({"skip", "count"})],
         ),
+        "forest_category_split": Parameter(
+            "{'cautious', 'subset', 'one_vs_rest'}",
+            "Part the categories into the best two sets, or one against the others. 'cautious' "
+            "is 'subset', but in a node with fewer than 5 rows per category of a column, the best "
+            "two sets of that column would be learnt by heart: it is cut in a random order of the "
+            "categories there.",
+            [StrOptions({"cautious", "subset", "one_vs_rest"})],
+        ),
         "forest_stopping": Parameter(
             "bool",
             "Stop adding trees when the score on the rows out of the bag no longer gets better; "
@@ -91,6 +99,7 @@ FOREST_NAMES = {
     "bootstrap": "forest_bootstrap",
     "oob_score": "forest_oob_score",
     "max_samples": "forest_samples",
+    "category_split": "forest_category_split",
     "voting": "forest_voting",
     "early_stopping": "forest_stopping",
     "n_iter_no_change": "forest_patience",

@@ -19,7 +19,9 @@ from hornbeam.kernels.forest import (
     HAS_SETS,
     LAST_ROW,
     LAST_TREE,
+    MANY_SETS,
     MASKED,
+    N_ASKED,
     N_COLUMNS,
     N_ROWS,
     N_VALUES,
@@ -38,8 +40,10 @@ from hornbeam.runtime.team import run_parallel, thread_count
 # as long as the values of the block stay in the second-level cache with it.
 _MOST_WIDTH = 4096
 _BLOCK_BYTES = 1 << 20
-# What one call of the kernel is given: few enough rows that all threads have work.
-_LEAST_CHUNK, _MOST_CHUNK, _CHUNKS_PER_THREAD = 256, 4096, 4
+# What one call of the kernel is given. It sends all trees through the cache, so a thread has
+# one call for a few thousand rows, and as many as the other threads.
+_LEAST_CHUNK, _MOST_CHUNK = 256, 4096
+_MANY_SETS = 0.05  # share of the splits from which their kind cannot be foreseen
 _DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
 _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
@@ -55,7 +59,11 @@ class Walks:
         self.n_trees = len(forest.root) - 1
         self._task = np.zeros(TASK_WORDS, np.int64)
         self._task[N_VALUES], self._task[BY_TABLE] = n_values, by_table
-        self._task[HAS_SETS] = len(forest.set_start) > 1
+        n_sets, n_splits = len(forest.set_start) - 1, len(forest.threshold) // 4
+        of_one_word = bool(np.all(np.diff(forest.set_start) == 1))
+        self._task[HAS_SETS] = n_sets > 0
+        self._task[MANY_SETS] = of_one_word and n_sets > _MANY_SETS * n_splits
+        self._task[N_ASKED] = n_columns
         steps = 1.5 * np.log2(np.diff(forest.root) + 1)
         self._seconds = steps * _SECONDS_PER_STEP + n_values * _SECONDS_PER_VALUE
         self._own = threading.local()
@@ -112,10 +120,11 @@ class Walks:
             return finite
         seconds = n_rows * float(self._seconds[first:last].sum())
         n_threads = thread_count(n_jobs, seconds)
-        share = n_rows // (_CHUNKS_PER_THREAD * n_threads) if n_threads > 1 else n_rows
-        chunk_rows = min(max(share, _LEAST_CHUNK), _MOST_CHUNK)
+        per_thread = -(-n_rows // (n_threads * _MOST_CHUNK))
+        chunk_rows = max(-(-n_rows // (n_threads * per_thread)), _LEAST_CHUNK)
         n_chunks = -(-n_rows // chunk_rows)
-        fits = _BLOCK_BYTES // (size * max(1, n_columns)) // WALKERS * WALKERS
+        n_asked = max(1, self.n_columns)
+        fits = _BLOCK_BYTES // (size * n_asked) // WALKERS * WALKERS
         width = task[WIDTH] = min(max(fits, WALKERS), _MOST_WIDTH, chunk_rows)
         all_finite = np.ones(n_chunks, bool)
 
@@ -123,7 +132,7 @@ class Walks:
             own = task.copy()
             own[FIRST_ROW] = chunk * chunk_rows
             own[LAST_ROW] = min(n_rows, (chunk + 1) * chunk_rows)
-            block = np.empty(max(1, n_columns) * width, flat.dtype)
+            block = np.empty(n_asked * width, flat.dtype)
             room = self._room()
             all_finite[chunk] = predict_forest(
                 flat, self.slots, own, block, room, flat_scores, flat_nodes, flat_bags, votes

@@ -13,7 +13,8 @@ from hornbeam.data.schema import Schema
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.quantiles import LeafSamples
-from hornbeam.forest.store import STORE_FIELDS, ForestStore, check_store
+from hornbeam.forest.store import STORE_FIELDS, ForestStore
+from hornbeam.forest.validate import check_pickled, check_store
 from hornbeam.output.modelfile import take, take_array
 from hornbeam.output.savable import SavableModel
 from hornbeam.output.validate import checked_array
@@ -76,7 +77,7 @@ class SavableForest(SavableModel):
             if not isinstance(store, ForestStore) or not isinstance(schema, Schema):
                 raise ModelFileError("The pickled forest has a store_ that is none, or no schema_.")
             kinds = schema.n_categories, schema.is_category
-            checked["store_"] = store.checked(schema.n_features, _n_values(checked), *kinds)
+            checked["store_"] = check_pickled(store, schema.n_features, _n_values(checked), *kinds)
             _check_numbers(checked)
         super().__setstate__(checked)  # type: ignore[misc]
 

@@ -14,7 +14,7 @@ of its rows, so that the same trees have the same digest however they were put t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -35,11 +35,9 @@ from hornbeam.dtypes import (
     WORD_BITS,
     Array,
 )
-from hornbeam.errors import ModelFileError
 from hornbeam.forest.predict import Walks
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
 from hornbeam.kernels.traverse import MISSING_RIGHT
-from hornbeam.output.validate import MAX_NODES, check_names, checked_array
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.storage import Tree
 
@@ -62,7 +60,6 @@ STORE_FIELDS: dict[str, tuple[type[np.generic], int]] = {
 }
 # Where the largest weight (or impurity) of a tree is outside this range its unit is not 1.
 _LEAST, _MOST = 1e-30, 1e30
-_UNITS = ("weight_unit", "impurity_unit")
 _BAG_BYTES = 1 << 24  # who is in the bag of how many trees is known at once
 _SECONDS_PER_DRAW = 1e-8
 
@@ -238,7 +235,7 @@ class ForestStore:
         return sum(array.nbytes for array in self.arrays().values())
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays by name, as a model file keeps them and `check_store` takes them.
+        """The arrays by name, as a model file keeps them and `validate.check_store` takes them.
 
         The fields of a node are arrays of their own here.
         """
@@ -351,16 +348,6 @@ class ForestStore:
         asked = nodes["threshold"][_asks_set(nodes)]
         return slice(int(asked[0]), int(asked[-1]) + 1) if len(asked) else slice(0, 0)
 
-    def checked(
-        self, n_features: int, n_values: int, n_categories: Array, is_category: Array
-    ) -> ForestStore:
-        """The same store, every index in it checked; for stores that come from a pickle."""
-        if not isinstance(self.nodes, np.ndarray) or self.nodes.dtype != RECORD:
-            raise ModelFileError("The nodes of the pickled forest are not nodes.")
-        return check_store(
-            self.arrays(), bool(self.by_table), n_features, n_values, n_categories, is_category
-        )
-
     # --- prediction -----------------------------------------------------------------
 
     @cached_property
@@ -379,6 +366,7 @@ class ForestStore:
     def _walks_with(self, table: Array) -> Walks:
         inner = self.nodes["child"] >= 0
         asked = self.nodes["feature"][inner] & FEATURE_MASK
+        n_columns = int(asked.max()) + 1 if len(asked) else 0
         forest = Forest(
             threshold=self.nodes.view(np.float64),
             link=self.nodes.view(np.int32),
@@ -386,9 +374,17 @@ class ForestStore:
             set_start=self.set_start,
             set_words=self.set_words,
             table=table,
+            n_known=self._known_categories(n_columns),
         )
-        n_columns = int(asked.max()) + 1 if len(asked) else 0
         return Walks(forest, self.n_values, n_columns, self.by_table)
+
+    def _known_categories(self, n_columns: int) -> Array:
+        """How many categories the sets of each column can hold, 0 where there are none."""
+        asking = self.nodes[_asks_set(self.nodes)]
+        sets = asking["threshold"].astype(np.int64)
+        known = np.zeros(n_columns, np.int64)
+        known[asking["feature"] & FEATURE_MASK] = np.diff(self.set_start)[sets] * WORD_BITS
+        return known
 
     def scores(
         self,
@@ -575,153 +571,3 @@ def _emptied(stores: list[ForestStore]) -> Iterator[ForestStore]:
 def _ends(counts: Array) -> Array:
     """Where each of some neighbouring runs begins, and the end of the last."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-# --- stores that come from outside ----------------------------------------------------
-
-
-def check_store(
-    arrays: Mapping[str, Any],
-    by_table: bool,
-    n_features: int,
-    n_values: int,
-    n_categories: Array,
-    is_category: Array,
-) -> ForestStore:
-    """Build a store from arrays that nobody vouches for, before any kernel sees them.
-
-    The rules are those of `hornbeam.output.validate`, tree by tree.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-        What `ForestStore.arrays` returns.
-    by_table : bool
-        Whether leaves predict a row of the table.
-    n_features, n_values : int
-        Columns of the training table, and numbers that a leaf predicts.
-    n_categories : int64 array of length n_features
-        Categories per column, 0 for numbers.
-    is_category : bool array of length n_features
-        Which columns are categories.
-
-    Raises
-    ------
-    ModelFileError
-        With the array and the place where the first contradiction was found.
-    """
-    check_names(arrays, STORE_FIELDS)
-    columns = {
-        name: checked_array(arrays[name], name, dtype, ndim)
-        for name, (dtype, ndim) in STORE_FIELDS.items()
-    }
-    n_categories, is_category = np.asarray(n_categories), np.asarray(is_category).astype(bool)
-    if len(n_categories) != n_features or len(is_category) != n_features:
-        raise ModelFileError(f"The schema does not describe the {n_features} features.")
-    _check_sizes(columns, by_table, n_values)
-    _check_links(columns)
-    _check_leaves(columns, by_table)
-    _check_questions(columns, n_features, n_categories, is_category)
-    nodes = np.empty(len(columns["child"]), RECORD)
-    for name in RECORD.names or ():
-        nodes[name] = columns.pop(name)
-    return ForestStore(nodes=nodes, by_table=by_table, **columns)
-
-
-def _require(columns: Mapping[str, Array], name: str, places: Any, good: Any, why: str) -> None:
-    """Raise for the first of these places of an array that is not good."""
-    if not np.all(good):
-        place = int(places[int(np.argmin(good))])
-        raise ModelFileError(f"{name}[{place}] is {columns[name][place]}: {why}.")
-
-
-def _check_sizes(columns: Mapping[str, Array], by_table: bool, n_values: int) -> None:
-    """Lengths of all arrays, the roots, and numbers that belong to no node."""
-    root, n_nodes = columns["root"], len(columns["child"])
-    every = np.arange(len(root))
-    inside = (root >= 0) & (root <= n_nodes)
-    _require(columns, "root", every, inside, f"there are {n_nodes} nodes")
-    if len(root) < 2 or root[0] != 0 or root[-1] != n_nodes:
-        raise ModelFileError(f"root does not part the {n_nodes} nodes into trees.")
-    sizes = np.diff(root)
-    sound = (sizes > 0) & (sizes % 2 == 1) & (sizes <= MAX_NODES)
-    _require(columns, "root", every[1:], sound, "a binary tree has an odd number of nodes")
-    n_inner = (n_nodes - len(sizes)) // 2
-    lengths = {"threshold": n_nodes, "feature": n_nodes, "impurity": n_nodes}
-    for name, length in (lengths | dict.fromkeys(_UNITS, len(sizes))).items():
-        if len(columns[name]) != length:
-            raise ModelFileError(f"{name} has {len(columns[name])} entries, not {length}.")
-    for name, allowed in (("table", None if by_table else (0,)), ("inner_value", (0, n_inner))):
-        shape = columns[name].shape
-        if shape[1] != n_values or (allowed is not None and shape[0] not in allowed):
-            raise ModelFileError(f"{name} has the shape {shape}, which does not fit the model.")
-        finite = np.isfinite(columns[name]).all(axis=1)
-        _require(columns, name, np.arange(shape[0]), finite, "a prediction is finite")
-    if not by_table and n_values != 1:
-        raise ModelFileError(f"Leaves without a table predict one value, not {n_values}.")
-    for name in _UNITS:
-        sound = np.isfinite(columns[name]) & (columns[name] > 0)
-        _require(columns, name, every, sound, "a unit is finite and above 0")
-    start = columns["class_start"]
-    in_order = len(start) > 1 and bool(np.all(start[1:] > start[:-1]))
-    if not in_order or start[0] != 0 or start[-1] != n_values:
-        raise ModelFileError(f"class_start does not part the {n_values} values into outputs.")
-
-
-def _check_links(columns: Mapping[str, Array]) -> None:
-    """Level by level, the first children of a tree's inner nodes are 1, 3, 5 and so on."""
-    root, child = columns["root"], columns["child"]
-    inner = child >= 0
-    sizes, n_before = np.diff(root), (root - np.arange(len(root))) // 2
-    n_inner = np.add.reduceat(inner, root[:-1], dtype=np.int64)
-    if not np.array_equal(n_inner, sizes // 2):
-        odd = int(np.argmax(n_inner != sizes // 2))
-        raise ModelFileError(
-            f"Tree {odd} has {n_inner[odd]} splits, which do not make {sizes[odd]} nodes."
-        )
-    nodes = np.flatnonzero(inner)
-    tree = np.repeat(np.arange(len(sizes)), n_inner)
-    expected = 2 * (np.arange(len(nodes)) - n_before[tree]) + 1
-    good = (child[nodes] == expected) & (expected > nodes - root[tree])
-    rule = "children are numbered level by level, after their parents"
-    _require(columns, "child", nodes, good, rule)
-
-
-def _check_leaves(columns: Mapping[str, Array], by_table: bool) -> None:
-    leaves = np.flatnonzero(columns["child"] < 0)
-    child, content = columns["child"][leaves], columns["threshold"][leaves]
-    if by_table:
-        n_rows = len(columns["table"])
-        _require(columns, "child", leaves, ~child < n_rows, f"the table has {n_rows} rows")
-    else:
-        good = np.isfinite(child.view(np.float32))
-        _require(columns, "child", leaves, good, "a sum of weights is finite")
-    _require(columns, "threshold", leaves, np.isfinite(content), "what a leaf holds is finite")
-    counted = columns["feature"][leaves] >= 0
-    _require(columns, "feature", leaves, counted, "there cannot be fewer rows than none")
-
-
-def _check_questions(
-    columns: Mapping[str, Array], n_features: int, n_categories: Array, is_category: Array
-) -> None:
-    nodes = np.flatnonzero(columns["child"] >= 0)
-    flags, threshold = columns["feature"][nodes], columns["threshold"][nodes]
-    asked = flags & FEATURE_MASK
-    exists = (flags >= 0) & (asked < n_features)
-    _require(columns, "feature", nodes, exists, f"the model has {n_features} features")
-    category = flags & CATEGORY != 0
-    fits = is_category[asked] == category
-    _require(columns, "feature", nodes, fits, "the kind of split does not fit this column")
-    comparable = ~np.isnan(threshold)
-    _require(columns, "threshold", nodes, comparable, "nothing compares with it")
-    own = threshold[category] == np.arange(np.count_nonzero(category))
-    _require(columns, "threshold", nodes[category], own, "splits have their sets in their order")
-    size = n_categories[asked[category]].astype(np.int64)
-    expected = _ends(-(-size // WORD_BITS))
-    start, words = columns["set_start"], columns["set_words"]
-    if not np.array_equal(start, expected) or len(words) != expected[-1]:
-        raise ModelFileError("set_start does not give each set one word per 64 categories.")
-    cut = np.flatnonzero(size % WORD_BITS)  # their last word is not full
-    beyond = words[expected[cut + 1] - 1] >> (size[cut] % WORD_BITS).astype(np.uint64)
-    rule = "the set holds categories that do not exist"
-    _require(columns, "threshold", nodes[category][cut], beyond == 0, rule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import float64, int64, types
+from numba import float64, int64
 
 from hornbeam.kernels.state import (
     N_TOTALS,
@@ -14,6 +14,7 @@ from hornbeam.kernels.state import (
     load_problem,
 )
 from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.pointers import SLOTS
 
 
 @inlined
@@ -40,4 +41,4 @@ def hand_on_bounds(slots, node):
     return 0.0
 
 
-BOUNDS_SIGNATURE = float64(types.Array(int64, 1, "C"), int64)
+BOUNDS_SIGNATURE = float64(SLOTS, int64)

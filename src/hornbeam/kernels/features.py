@@ -6,7 +6,7 @@ address, so that a tree that searches all features does not compile the drawing.
 
 from __future__ import annotations
 
-from numba import float64, int64, types
+from numba import float64, int64
 
 from hornbeam.kernels.ranges import find_ranges, spans_codes
 from hornbeam.kernels.state import (
@@ -31,6 +31,7 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import NEXT_TASK, atomic_store
 from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import draw_below
 
 
@@ -104,4 +105,4 @@ def plan_drawn(slots, node, desk_at, drawn):
     return 0.0
 
 
-PLAN_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
+PLAN_SIGNATURE = float64(SLOTS, int64, int64, int64)

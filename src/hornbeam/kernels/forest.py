@@ -12,10 +12,13 @@ being its row in the table of predictions, if the forest has one (see forest/sto
 Trees of a forest are large, so the time goes into waiting for nodes. Several walks go on
 at once, each waiting for its own: of many rows down one tree, while the nodes of that tree
 are in the cache, or of one row down many trees. Where a walk ends, the next one begins.
+Which way a row goes cannot be foreseen, so there is no branch on it; nor is there one on
+the kind of question in trees that often ask for numbers and often for categories.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from numba import int64, uint64
@@ -41,6 +44,7 @@ class Forest(NamedTuple):
     set_start: I8
     set_words: U8
     table: F8
+    n_known: I8  # per column: how many categories its sets can hold, 0 for numbers
 
 
 class Room(NamedTuple):
@@ -56,8 +60,9 @@ load_room = make_loader(Room)
 
 # What a call is about: places in ``task``.
 ROW_STEP, COLUMN_STEP, N_COLUMNS, WIDTH, CHECKED, N_VALUES, BY_TABLE, MASKED = range(8)
-FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE, N_ROWS, HAS_SETS = 8, 9, 10, 11, 12, 13
-TASK_WORDS = 14
+FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE, N_ROWS, HAS_SETS, MANY_SETS = range(8, 15)
+N_ASKED = 15  # columns that the trees ask for
+TASK_WORDS = 16
 
 
 @part
@@ -73,11 +78,43 @@ def in_right_set(forest, node, flags, x):
 
 
 @inlined
-def walk(by_row, forest, table, has_sets, column_step, goals, n_goals, fixed, walkers, ended):
+def goes_right(forest, complete, has_sets, node, flags, x):
+    """Whether a value goes right at a node (0 or 1); if ``complete`` no number is missing."""
+    if has_sets and flags & CATEGORY != 0:
+        right = in_right_set(forest, node, flags, x)
+    else:
+        right = int64(x > forest.threshold[2 * node])
+        if not complete:
+            right |= int64(x != x) & (flags >> 30)
+    return right
+
+
+@inlined
+def goes_right_unforeseen(forest, node, flags, x):
+    """As `goes_right`, but both kinds of question are asked, and masks choose the answer.
+
+    A category that no set can hold must be NaN. There must be sets, of one word each.
+    """
+    threshold, missing = forest.threshold[2 * node], int64(x != x)
+    by_set = (flags >> 29) & ~missing & 1
+    number = int64(threshold) if by_set != 0 else int64(0)
+    category = int64(x) if by_set != 0 else int64(0)
+    word = forest.set_words[number]
+    outside = int64((~word >> uint64(category & 63)) & uint64(1))
+    above = int64(x > threshold) | (missing & (flags >> 30))
+    return above ^ ((above ^ outside) & -by_set)
+
+
+@inlined
+def walk(
+    by_row, complete, unforeseen, forest, table, has_sets, column_step,
+    goals, n_goals, fixed, walkers, ended,
+):  # fmt: skip
     """Go down from roots to leaves; ``ended`` gets the node, in the forest, of each leaf.
 
     If ``by_row`` the goals are rows of a block, all to go down the tree ``fixed``; otherwise
-    they are trees, for the row whose values begin at ``table[fixed]`` to go down. ``ended``
+    they are trees, for the row whose values begin at ``table[fixed]`` to go down.
+    ``complete`` and ``unforeseen`` choose how a node is asked (see above). ``ended``
     has a place for every goal, and ``walkers`` holds goal and node of each walk.
     The values of a row lie a ``column_step`` apart.
     """
@@ -97,10 +134,10 @@ def walk(by_row, forest, table, has_sets, column_step, goals, n_goals, fixed, wa
                 flags = int64(forest.link[4 * node + 3])
                 column = (flags & FEATURE_MASK) * column_step
                 x = table[column + (goal if by_row else fixed)]
-                if has_sets and flags & CATEGORY != 0:
-                    right = in_right_set(forest, node, flags, x)
+                if unforeseen:
+                    right = goes_right_unforeseen(forest, node, flags, x)
                 else:
-                    right = int64(x > forest.threshold[2 * node]) | (int64(x != x) & (flags >> 30))
+                    right = goes_right(forest, complete, has_sets, node, flags, x)
                 walkers[2 * walker + 1] = (root if by_row else forest.root[goal]) + child + right
                 walker += 1
                 continue
@@ -128,13 +165,26 @@ def add_value(forest, by_table, n_values, node, row, scores):
 
 
 @part
-def fill_block(values, task, start, end, block):
-    """Copy rows to where they lie column by column: ``block[column * width + row]``."""
+def fill_block(forest, values, task, start, end, block):
+    """Copy what trees ask of rows to where it lies by columns, ``block[column * width + row]``.
+
+    A category that no set of its column can hold becomes NaN on the way. Returns whether
+    no number is missing.
+    """
+    n_missing = int64(0)
     row_step, column_step, width = task[ROW_STEP], task[COLUMN_STEP], task[WIDTH]
-    for column in range(task[N_COLUMNS]):
-        first = start * row_step + column * column_step
-        for row in range(end - start):
-            block[column * width + row] = values[first + row * row_step]
+    for column in range(task[N_ASKED]):
+        first, n_known = start * row_step + column * column_step, forest.n_known[column]
+        if n_known == 0:
+            for row in range(end - start):
+                x = values[first + row * row_step]
+                n_missing += int64(x != x)
+                block[column * width + row] = x
+        else:
+            for row in range(end - start):
+                x = values[first + row * row_step]
+                block[column * width + row] = x if x >= 0 and x < n_known else math.nan
+    return n_missing == 0
 
 
 @part
@@ -162,7 +212,7 @@ def predict_row(forest, table, task, row, room, scores, nodes):
     for i in range(n_trees):
         room.goals[i] = first + i
     walk(
-        False, forest, table, task[HAS_SETS] != 0, task[COLUMN_STEP],
+        False, False, False, forest, table, task[HAS_SETS] != 0, task[COLUMN_STEP],
         room.goals, n_trees, place, room.walkers, room.ended,
     )  # fmt: skip
     for tree in range(first, first + n_trees):
@@ -174,16 +224,27 @@ def predict_row(forest, table, task, row, room, scores, nodes):
 
 
 @part
-def predict_block(forest, block, task, start, end, room, scores, nodes, bags, votes):
+def predict_block(forest, block, complete, task, start, end, room, scores, nodes, bags, votes):
     """Send the rows of a block down all trees of a task, tree by tree."""
     first, n_values, by_table = task[FIRST_TREE], task[N_VALUES], task[BY_TABLE] != 0
     n_trees = task[LAST_TREE] - first
     for tree in range(first, first + n_trees):
         n_rows = choose_rows(task, tree, start, end, bags, votes, room.goals)
-        walk(
-            True, forest, block, task[HAS_SETS] != 0, task[WIDTH],
-            room.goals, n_rows, tree, room.walkers, room.ended,
-        )  # fmt: skip
+        if task[MANY_SETS] != 0:
+            walk(
+                True, False, True, forest, block, True, task[WIDTH],
+                room.goals, n_rows, tree, room.walkers, room.ended,
+            )  # fmt: skip
+        elif complete:
+            walk(
+                True, True, False, forest, block, task[HAS_SETS] != 0, task[WIDTH],
+                room.goals, n_rows, tree, room.walkers, room.ended,
+            )  # fmt: skip
+        else:
+            walk(
+                True, False, False, forest, block, task[HAS_SETS] != 0, task[WIDTH],
+                room.goals, n_rows, tree, room.walkers, room.ended,
+            )  # fmt: skip
         if n_values != 0:
             for i in range(n_rows):
                 row = room.goals[i]
@@ -216,6 +277,8 @@ def predict_forest(values, slots, task, block, room, scores, nodes, bags, votes)
             for row in range(start, end):
                 predict_row(forest, table, task, row, room, scores, nodes)
         else:
-            fill_block(table, task, start, end, block)
-            predict_block(forest, block, task, start, end, room, scores, nodes, bags, votes)
+            complete = fill_block(forest, table, task, start, end, block)
+            predict_block(
+                forest, block, complete, task, start, end, room, scores, nodes, bags, votes
+            )
     return True

@@ -21,7 +21,7 @@ import math
 from numba import int64, types
 
 from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.split import ask_about_node
+from hornbeam.kernels.split import ask_about_node, is_small, nothing_better
 from hornbeam.kernels.state import (
     ASK_RANGES,
     BEST_FIRST,
@@ -43,12 +43,12 @@ from hornbeam.kernels.state import (
     N_FEATURES,
     NODES_AT,
     NUMBER_ANEW,
-    PERFECT_SCORE,
     PLAN,
     PROBLEM_AT,
     READY,
     ROW_STRIDE,
     SCRATCH_AT,
+    SEARCH_TOGETHER,
     SET_CAPACITY,
     SETTLE,
     SIFT,
@@ -85,9 +85,7 @@ from hornbeam.runtime.atomics import (
     call_address,
 )
 from hornbeam.runtime.kernel import inlined, kernel, part
-
-# So small a node is searched by one thread, which can stop when the split is perfect.
-SMALL_ROWS = 256
+from hornbeam.runtime.pointers import bare
 
 # --- the frontier -------------------------------------------------------------------
 
@@ -139,31 +137,14 @@ def may_split(problem, nodes, node):
 
 
 @inlined
-def is_small(nodes, node):
-    """Whether a single thread searches the node, whoever else is at the desk."""
-    return nodes.last[node] - nodes.first[node] <= SMALL_ROWS
-
-
-@inlined
-def nothing_better(problem, nodes, node, desk, rank):
-    """Whether the best split so far of a small node cannot be beaten: the search ends early.
-
-    Two rows can be parted in one way only. Pure children are as good as it gets; but where
-    all features are searched, ties are for the first of them to win. In larger nodes what
-    is found first depends on the threads.
-    """
-    sampled = problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]
-    perfect = sampled and desk.best_score[rank] >= problem.real[PERFECT_SCORE]
-    two_rows = nodes.last[node] - nodes.first[node] == 2
-    return is_small(nodes, node) and (perfect or (two_rows and desk.best_score[rank] > -math.inf))
-
-
-@inlined
-def search_round(slots, problem, nodes, node, desk, desk_at, rank, last, shared):
+def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
     n_features = problem.whole[N_FEATURES]
-    if rank > 0 and is_small(nodes, node):
+    if is_small(nodes, node) and rank > 0:
+        return
+    if problem.whole[SEARCH_TOGETHER] != 0 and (is_small(nodes, node) or size == 1):
+        call_address(problem.whole[SEARCH_TOGETHER], (slots, node, desk_at))
         return
     while True:
         place = atomic_add(words, NEXT_TASK, 1)
@@ -200,7 +181,7 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
         call_address(problem.whole[NUMBER_ANEW], (slots, node))
     one_round = problem.whole[ROW_STRIDE] > 0 and not problem.whole[COUNT_CONSTANT]
     while True:
-        search_round(slots, problem, nodes, node, desk, desk_at, rank, drawn, shared)
+        search_round(slots, problem, nodes, node, desk, desk_at, rank, size, drawn, shared)
         barrier(words, size)
         if one_round or drawn >= n_candidates:  # no listed feature is constant, or none is left
             return
@@ -283,6 +264,7 @@ def expand(slots, desk_at, rank, size):
 
     All ``size`` threads at the desk call this together. Returns DONE, FULL or STOPPED.
     """
+    slots = bare(slots)
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
     words, shared = desk.words, load_desk(slots, TEAM_DESK_AT).words

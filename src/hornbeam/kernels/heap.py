@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64, types
+from numba import float64, int64
 
 from hornbeam.kernels.state import NODES_AT, UNSEEN, WORD_TAIL, load_desk, load_nodes
 from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.pointers import SLOTS
 
 
 @part
@@ -42,4 +43,4 @@ def sift(slots, desk_at, place):
     return 0.0
 
 
-SIFT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64)
+SIFT_SIGNATURE = float64(SLOTS, int64, int64)

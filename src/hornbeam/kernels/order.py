@@ -8,7 +8,7 @@ entries, so that exact and histogram split finding are the same scan.
 
 from __future__ import annotations
 
-from numba import float64, int64, types, uint32, uint64
+from numba import float64, int64, uint32, uint64
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.state import (
@@ -28,6 +28,7 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.pointers import SLOTS
 
 INSERTION_LIMIT = 24
 MAX_DIGIT_BITS = 11
@@ -137,7 +138,7 @@ def sort_rows(slots, feature, first, last):
     return float64(known)
 
 
-SORT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
+SORT_SIGNATURE = float64(SLOTS, int64, int64, int64)
 
 
 @inlined
@@ -211,7 +212,7 @@ def count_sums(slots, feature, first, last):
     return 0.0
 
 
-COUNT_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
+COUNT_SIGNATURE = float64(SLOTS, int64, int64, int64)
 
 
 @inlined

@@ -8,7 +8,7 @@ address.
 
 from __future__ import annotations
 
-from numba import float64, int64, types
+from numba import float64, int64
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.state import (
@@ -30,6 +30,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.pointers import SLOTS
 
 NOT_LEFT = -1  # below every code
 
@@ -177,4 +178,4 @@ def part_rows(slots, node, desk_at, rank):
     return float64(left)
 
 
-PART_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
+PART_SIGNATURE = float64(SLOTS, int64, int64, int64)

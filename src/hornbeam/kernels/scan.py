@@ -143,15 +143,21 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
 
 
 def make_class_summary(impurity: Callable[..., float], variant: str | None) -> Any:
-    """Class weights of a node's rows, and the mean of its outputs' impurities."""
+    """Class weights of a node's rows, and the mean of its outputs' impurities.
+
+    Without rows ``total`` holds the class weights of the one output already.
+    """
 
     def sum_classes(labels, stats, class_start, total, order, ask, real):
         n_labels = ask[ASK_N_LABELS]
         n_classes = ask[ASK_N_TOTALS]
-        for k in range(n_classes):
-            total[k] = 0.0
+        first, last = ask[ASK_FIRST], ask[ASK_LAST]
         weight = 0.0
-        for j in range(ask[ASK_FIRST], ask[ASK_LAST]):
+        for k in range(n_classes):
+            if first < last:
+                total[k] = 0.0
+            weight += total[k]
+        for j in range(first, last):
             weight += stats[j]
             for output in range(n_labels):
                 total[labels[j * n_labels + output]] += stats[j]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64, types
+from numba import float64, int64
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.split import ask_about_node
@@ -18,6 +18,7 @@ from hornbeam.kernels.state import (
     KNOWS_CONSTANT,
     MIN_DECREASE,
     N_FEATURES,
+    N_LABELS,
     N_TOTALS,
     NODES_AT,
     PART,
@@ -29,6 +30,7 @@ from hornbeam.kernels.state import (
     TEAM_DESK_AT,
     TOTAL_WEIGHT,
     UNSEEN,
+    WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
     load_problem,
@@ -37,6 +39,7 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import NODE_COUNT, atomic_add, call_address
 from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive
 
 
@@ -53,10 +56,10 @@ def best_rank(desk, size):
 
 
 @part
-def summarise(problem, rows, nodes, node, scratch):
-    """Totals, weight and impurity of a node from its rows."""
-    scratch.ask[ASK_FIRST] = nodes.first[node]
-    scratch.ask[ASK_LAST] = nodes.last[node]
+def summarise(problem, rows, nodes, node, scratch, first, last):
+    """Totals, weight and impurity of a node from these rows; from its totals if none."""
+    scratch.ask[ASK_FIRST] = first
+    scratch.ask[ASK_LAST] = last
     nodes.impurity[node] = call_address(
         problem.whole[SUMMARY],
         (
@@ -91,7 +94,20 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
         if problem.whole[KNOWS_CONSTANT]:
             for f in range(n_features):
                 nodes.constant[new * n_features + f] = nodes.constant[node * n_features + f]
-        summarise(problem, rows, nodes, new, scratch)
+    # Where sums are exact, the totals of the larger child are what the smaller one leaves.
+    subtract = problem.whole[WHOLE_WEIGHTS] and problem.whole[N_LABELS] == 1
+    left_rows, right_rows = middle - nodes.first[node], nodes.last[node] - middle
+    smaller = child + int64(right_rows < left_rows)
+    n_totals = problem.whole[N_TOTALS]
+    for turn in range(2):
+        new = smaller if turn == 0 else 2 * child + 1 - smaller
+        first, last = int64(nodes.first[new]), int64(nodes.last[new])
+        if subtract and turn == 1:
+            last = first
+            for k in range(n_totals):
+                rest = nodes.totals[node * n_totals + k] - nodes.totals[smaller * n_totals + k]
+                scratch.total[k] = rest
+        summarise(problem, rows, nodes, new, scratch, first, last)
     return child
 
 
@@ -106,7 +122,8 @@ def settle(slots, node, desk_at, size):
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
     ask_about_node(problem, nodes, max(node, 0), scratch)
     if node < 0:
-        summarise(problem, rows, nodes, 0, scratch)
+        first, last = int64(nodes.first[0]), int64(nodes.last[0])
+        summarise(problem, rows, nodes, 0, scratch, first, last)
         problem.real[TOTAL_WEIGHT] = nodes.weight[0]
         return 0.0
     rank = best_rank(desk, size)
@@ -131,4 +148,4 @@ def settle(slots, node, desk_at, size):
     return float64(gain + EPSILON >= problem.real[MIN_DECREASE])
 
 
-SETTLE_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
+SETTLE_SIGNATURE = float64(SLOTS, int64, int64, int64)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64, types, uint64
+from numba import float64, int64, uint64
 
 from hornbeam.kernels.order import ENTRY_MASK, cell_keys
 from hornbeam.kernels.state import (
@@ -40,15 +40,18 @@ from hornbeam.kernels.state import (
     CELL_LIMIT,
     CONSTRAINED,
     COUNT,
+    MAX_FEATURES,
     MIN_LEAF,
     MIN_WEIGHT_LEAF,
     N_CLASSES,
+    N_FEATURES,
     N_LABELS,
     N_OUTPUTS,
     N_STATS,
     N_TOTALS,
     NODES_AT,
     ORDER,
+    PERFECT_SCORE,
     PROBLEM_AT,
     ROWS_AT,
     ROWS_ONLY,
@@ -64,12 +67,15 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.pointers import SLOTS
 
 # A histogram pays while there are at most this many codes per row of the node (64 of them
 # are passed over at a time if no row has them).
 CODES_PER_ROW = 64
 # So few rows are sorted faster than counted.
 SORTED_ROWS = 24
+# So small a node is searched by one thread, which can stop when the split is perfect.
+SMALL_ROWS = 256
 
 
 @part
@@ -118,7 +124,27 @@ def number_anew(slots, node):
     return 0.0
 
 
-NUMBER_SIGNATURE = float64(types.Array(int64, 1, "C"), int64)
+NUMBER_SIGNATURE = float64(SLOTS, int64)
+
+
+@inlined
+def is_small(nodes, node):
+    """Whether a single thread searches the node, whoever else is at the desk."""
+    return nodes.last[node] - nodes.first[node] <= SMALL_ROWS
+
+
+@inlined
+def nothing_better(problem, nodes, node, desk, rank):
+    """Whether the best split so far of a small node cannot be beaten: the search ends early.
+
+    Two rows can be parted in one way only. Pure children are as good as it gets; but where
+    all features are searched, ties are for the first of them to win. In larger nodes what
+    is found first depends on the threads.
+    """
+    sampled = problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]
+    perfect = sampled and desk.best_score[rank] >= problem.real[PERFECT_SCORE]
+    two_rows = nodes.last[node] - nodes.first[node] == 2
+    return is_small(nodes, node) and (perfect or (two_rows and desk.best_score[rank] > -math.inf))
 
 
 @inlined
@@ -188,15 +214,16 @@ def beats(score, feature, best_score, best_feature):
 
 
 @inlined
-def try_cuts(problem, rows, scratch, feature, threshold, rank, desk):
+def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side):
     """Scan the present key list for both sides of the missing values; keep the best.
 
-    Returns whether this list holds the best split so far.
+    With ``first_side`` 1 the missing values are only tried on the left. Returns whether
+    this list holds the best split so far.
     """
     improved = False
     ask = scratch.ask
     missing = ask[ASK_ALL_KEYS] > ask[ASK_KEYS]
-    for missing_left in range(1 + missing):
+    for missing_left in range(first_side, 1 + missing):
         put_nothing_left(scratch)
         if missing_left == 1:
             put_missing_left(rows, scratch)
@@ -244,7 +271,7 @@ def order_entries(slots, node, feature):
     return float64(varies)
 
 
-ORDER_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64)
+ORDER_SIGNATURE = float64(SLOTS, int64, int64)
 
 
 @kernel
@@ -258,8 +285,8 @@ def search_number(slots, node, feature, rank, desk_at):
     if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
         return 0.0
     scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
-    try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)
+    try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
     return 1.0
 
 
-SEARCH_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64, int64)
+SEARCH_SIGNATURE = float64(SLOTS, int64, int64, int64, int64)

@@ -1,9 +1,9 @@
 """Search a number feature whose codes are bins, straight from a histogram of the node.
 
-This is `split.search_number` and `split_random.search_random_number` for the common case:
-byte codes and sums. There is no list of keys in between, and the criterion is part of the
-kernel, so a small node, of which a deep tree has thousands, costs one call per feature.
-The splits are the same as those of the general search.
+This is `split.search_number` for the common case: byte codes and sums. There is no list of
+keys in between, and the criterion is part of the kernel, so a small node, of which a deep
+tree has thousands, costs one call per feature. The splits are the same as those of the
+general search.
 
 A cell of class weights is one integer where the weights are whole numbers, as those of a
 bootstrap sample are: the rows in its upper half, their weight in the lower one.
@@ -15,29 +15,31 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from numba import float64, int64, uint64
+from numba import float64, int64, uint8, uint64
 
 from hornbeam.dtypes import MISSING_BIN
+from hornbeam.kernels.lanes import LANES, count_above
 from hornbeam.kernels.scan import keeps_order
-from hornbeam.kernels.split import beats
-from hornbeam.kernels.split_random import random_cut
+from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.state import (
     ASK_ANEW,
     ASK_LOWER,
     ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
-    ASK_RANGES,
     ASK_UPPER,
     ASK_WEIGHT,
+    LANE_ROWS,
     MIN_LEAF,
     N_ROWS,
     NODES_AT,
     PROBLEM_AT,
+    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
     SEARCH_NUMBER,
     UNIT_WEIGHTS,
     WHOLE_WEIGHTS,
+    WORD_DRAWN,
     load_desk,
     load_nodes,
     load_problem,
@@ -45,14 +47,11 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address, trailing_zeros
-from hornbeam.runtime.kernel import inlined, part_of, specialise
+from hornbeam.runtime.kernel import inlined, part, part_of, specialise
 
 ROW_UNIT = 1 << 32
 WEIGHT_MASK = ROW_UNIT - 1
 COPIED_CELLS = 1024
-# With missing values a random cut is tried with them on the right, then all known values
-# against the missing ones, then the cut with them on the left.
-KNOWN_LEFT, MISSING_LEFT = 1, 2
 
 
 # --- which codes a node has -----------------------------------------------------------
@@ -63,30 +62,6 @@ def note_all(occupied, n_codes):
     """Note every code: where most of them occur, looking at all is cheaper than noting."""
     for word in range((n_codes >> 6) + 1):
         occupied[word] = ~uint64(0)
-
-
-@inlined
-def code_range(problem, scratch, row, feature, first, last):
-    """Smallest and largest code of a node's rows, and whether some rows have none."""
-    if scratch.ask[ASK_RANGES]:
-        missing = scratch.top[feature] == MISSING_BIN
-        return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
-    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
-    low, high = int64(MISSING_BIN), int64(-1)
-    n_missing = int64(0)
-    for j in range(first, last):
-        code = int64(bins[offset + row[j]])
-        missing = code == MISSING_BIN
-        n_missing += missing
-        low = min(low, code)
-        high = max(high, int64(-1) if missing else code)
-    return low, high, n_missing
-
-
-@inlined
-def goes_first(code, cut, missing_left):
-    """1 if a code is on the left side of a cut, else 0; no branch to mispredict."""
-    return int64(code <= cut) | (int64(code == MISSING_BIN) & int64(missing_left))
 
 
 @inlined
@@ -151,8 +126,14 @@ def fill_class_cells(problem, scratch, labels, shift, row, stats, feature, first
                     words[copy * step + cell] = 0
 
 
-def make_class_bins_search(score: Callable[..., float], variant: str | None) -> Any:
-    """Best cut by class weights; ``score`` as in `scan.make_class_scan`."""
+def make_class_bins_search(
+    score: Callable[..., float], may_beat: Callable[..., bool], variant: str | None
+) -> Any:
+    """Best cut by class weights; ``score`` as in `scan.make_class_scan`.
+
+    ``may_beat(squares, left_weight, right_weight, best)`` is False where the score cannot be
+    above the best one so far, which is cheaper to say than the score.
+    """
 
     def scan_class_cells(
         problem, scratch, feature, node_rows, n_classes, span, missing_left, clear
@@ -219,12 +200,75 @@ def make_class_bins_search(score: Callable[..., float], variant: str | None) -> 
                 ):
                     continue
                 squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
+                if whole and not may_beat(squares, left_weight, right_weight, best):
+                    continue
                 value = score(left, right, left_weight, right_weight, span, 1, squares)
                 if value > best:
                     best, best_code, best_rows = value, code, left_rows
         return best, best_code, best_rows, n_found
 
+    def scan_two_classes(problem, scratch, feature, node_rows, span, missing_left, clear):
+        n_codes, words, occupied = problem.n_codes[feature], scratch.cell_words, scratch.occupied
+        left, right, real = scratch.left, scratch.right, scratch.real
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        monotone = problem.monotone[feature]
+        first_total, second_total = scratch.total[0], scratch.total[1]
+        before = int64(0)
+        first_left, second_left = 0.0, 0.0
+        if missing_left:
+            first, second = words[2 * n_codes], words[2 * n_codes + 1]
+            before = (first + second) >> 32
+            first_left, second_left = float64(first & WEIGHT_MASK), float64(second & WEIGHT_MASK)
+        best, best_code, best_rows, n_found = -math.inf, int64(-1), int64(0), 0
+        for word in range((n_codes >> 6) + 1):
+            bits = occupied[word]
+            if clear:
+                occupied[word] = uint64(0)
+            while bits != uint64(0):
+                code = (word << 6) + trailing_zeros(bits)
+                bits &= bits - uint64(1)
+                if code >= n_codes:
+                    break
+                first, second = words[2 * code], words[2 * code + 1]
+                if clear:
+                    words[2 * code], words[2 * code + 1] = 0, 0
+                if first + second == 0:
+                    continue  # the code does not occur
+                n_found += 1
+                before += (first + second) >> 32
+                first_left += float64(first & WEIGHT_MASK)
+                second_left += float64(second & WEIGHT_MASK)
+                first_right, second_right = first_total - first_left, second_total - second_left
+                left_weight, right_weight = first_left + second_left, first_right + second_right
+                squares = (
+                    first_left * first_left + second_left * second_left,
+                    first_right * first_right + second_right * second_right,
+                )
+                if not allows(min_leaf, min_weight, node_rows, before, left_weight, right_weight):
+                    continue
+                if not may_beat(squares, left_weight, right_weight, best):
+                    continue
+                if monotone != 0 and not keeps_order(
+                    monotone,
+                    second_left / left_weight,
+                    second_right / right_weight,
+                    real[ASK_LOWER],
+                    real[ASK_UPPER],
+                ):
+                    continue
+                left[0], left[1], right[0], right[1] = (
+                    first_left,
+                    second_left,
+                    first_right,
+                    second_right,
+                )
+                value = score(left, right, left_weight, right_weight, span, 1, squares)
+                if value > best:
+                    best, best_code, best_rows = value, code, before
+        return best, best_code, best_rows, n_found
+
     scan_cells = part_of(scan_class_cells, variant)
+    scan_two = part_of(scan_two_classes, variant)
 
     def search_class_bins(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -244,9 +288,14 @@ def make_class_bins_search(score: Callable[..., float], variant: str | None) -> 
         n_found = 0
         for missing_left in range(1 + (missing > 0)):
             clear = missing == 0 or missing_left == 1
-            score, code, left_rows, n_found = scan_cells(
-                problem, scratch, feature, last - first, n_classes, span, missing_left, clear
-            )
+            if n_classes == 2 and problem.whole[WHOLE_WEIGHTS]:
+                score, code, left_rows, n_found = scan_two(
+                    problem, scratch, feature, last - first, span, missing_left, clear
+                )
+            else:
+                score, code, left_rows, n_found = scan_cells(
+                    problem, scratch, feature, last - first, n_classes, span, missing_left, clear
+                )
             # a missing value seen later goes with the larger side
             side = missing_left if missing > 0 else int64(2 * left_rows > last - first)
             keep_split(desk, rank, feature, score, code, side, math.nan)
@@ -259,30 +308,15 @@ def make_class_bins_search(score: Callable[..., float], variant: str | None) -> 
     return specialise(search_class_bins, variant)
 
 
-def make_class_pair_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The one cut of a feature that has two codes, by class weights.
+def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
+    """Score the one cut of a feature that has two codes.
 
-    ``score`` as in `scan.make_class_scan`. Most columns of zeros and ones hold few ones: a
-    row without one costs a look.
+    The cells of the classes hold the rows that have the second code, and are emptied.
     """
 
-    def search_class_pair(slots, node, feature, rank, desk_at):
-        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-        desk = load_desk(slots, desk_at)
-        first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        n_classes, anew = scratch.ask[ASK_N_TOTALS], scratch.ask[ASK_ANEW]
-        row, stats, bins = rows.row, rows.stats, problem.bins
-        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        span = scratch.class_span if anew else problem.class_start
-        offset, unit = feature * problem.whole[N_ROWS], problem.whole[UNIT_WEIGHTS]
-        words, largest = scratch.cell_words, int64(0)
-        if problem.whole[WHOLE_WEIGHTS]:
-            for j in range(first, last):
-                code = int64(bins[offset + row[j]])
-                if code != 0:
-                    largest = max(largest, code)
-                    words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
+    def judge_pair(problem, scratch, desk, rank, feature, node_rows):
+        n_classes, words = scratch.ask[ASK_N_TOTALS], scratch.cell_words
+        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
         total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
         right_rows, right_weight = int64(0), 0.0
         left_squares, right_squares = 0.0, 0.0
@@ -294,15 +328,12 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
             left_squares += left[k] * left[k]
             right_squares += right[k] * right[k]
             words[k] = 0
-        if largest == MISSING_BIN or not problem.whole[WHOLE_WEIGHTS]:
-            search = problem.whole[SEARCH_NUMBER]
-            return call_address(search, (slots, node, feature, rank, desk_at))
-        left_rows, left_weight = last - first - right_rows, real[ASK_WEIGHT] - right_weight
+        left_rows, left_weight = node_rows - right_rows, real[ASK_WEIGHT] - right_weight
         if left_rows == 0 or right_rows == 0:
             return 0.0
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
         monotone = problem.monotone[feature]
-        if allows(min_leaf, min_weight, last - first, left_rows, left_weight, right_weight) and (
+        if allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight) and (
             monotone == 0
             or keeps_order(
                 monotone,
@@ -314,75 +345,115 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
         ):
             squares = (left_squares, right_squares)
             value = score(left, right, left_weight, right_weight, span, 1, squares)
-            side = int64(2 * left_rows > last - first)
+            side = int64(2 * left_rows > node_rows)
             keep_split(desk, rank, feature, value, int64(0), side, math.nan)
         return 1.0
+
+    return part_of(judge_pair, variant)
+
+
+def make_class_pair_search(score: Callable[..., float], variant: str | None) -> Any:
+    """The one cut of a feature that has two codes, by class weights.
+
+    ``score`` as in `scan.make_class_scan`. Most columns of zeros and ones hold few ones: a
+    row without one costs a look.
+    """
+    judge = _make_pair_judge(score, variant)
+
+    def search_class_pair(slots, node, feature, rank, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        row, stats, bins, anew = rows.row, rows.stats, problem.bins, scratch.ask[ASK_ANEW]
+        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
+        offset, unit = feature * problem.whole[N_ROWS], problem.whole[UNIT_WEIGHTS]
+        words, largest = scratch.cell_words, int64(MISSING_BIN)
+        if problem.whole[WHOLE_WEIGHTS]:
+            largest = int64(0)
+            for j in range(first, last):
+                code = int64(bins[offset + row[j]])
+                if code != 0:
+                    largest = max(largest, code)
+                    words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
+        if largest == MISSING_BIN:
+            for k in range(scratch.ask[ASK_N_TOTALS]):
+                words[k] = 0
+            search = problem.whole[SEARCH_NUMBER]
+            return call_address(search, (slots, node, feature, rank, desk_at))
+        return judge(problem, scratch, load_desk(slots, desk_at), rank, feature, last - first)
 
     return specialise(search_class_pair, variant)
 
 
-def make_class_cut_search(score: Callable[..., float], variant: str | None) -> Any:
-    """A random cut by class weights; ``score`` as in `scan.make_class_scan`."""
+@inlined
+def is_pair(problem, scratch, feature):
+    """Whether a feature has two codes, and a value in all rows of the node."""
+    return (
+        problem.n_codes[feature] == 2
+        and not problem.is_category[feature]
+        and scratch.top[feature] < MISSING_BIN
+    )
 
-    def search_class_cut(slots, node, feature, rank, desk_at):
+
+@part
+def count_ones(problem, scratch, rows, first, last, n_classes):
+    """Rows and weight of each (class, feature) whose code is not 0, for all features at once.
+
+    A lane is as wide as a code: it is emptied before what it counts may exceed that.
+    """
+    by_row, stride = problem.by_row, problem.whole[ROW_STRIDE]
+    anew, row, stats = scratch.ask[ASK_ANEW], rows.row, rows.stats
+    labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
+    counts, zeros, words = scratch.lane_counts, scratch.cuts, scratch.lane_rows
+    weights_at = n_classes * stride
+    most = problem.whole[LANE_ROWS]
+    for begin in range(first, last, most):
+        end = min(last, begin + most)
+        for lane in range(0, stride, LANES):
+            for j in range(begin, end):
+                start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                count_above(by_row, start, zeros, lane, counts, at, uint8(1))
+                weight = uint8(stats[j])
+                count_above(by_row, start, zeros, lane, counts, weights_at + at, weight)
+        for cell in range(weights_at):
+            weight = int64(counts[weights_at + cell])
+            words[cell] += (int64(counts[cell]) << 32) + weight
+            counts[cell] = 0
+            counts[weights_at + cell] = 0
+
+
+def make_class_pairs_search(score: Callable[..., float], variant: str | None) -> Any:
+    """Search the features of a node, those that have two codes all at once."""
+    judge = _make_pair_judge(score, variant)
+
+    def search_class_pairs(slots, node, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        bins, row, stats = problem.bins, rows.row, rows.stats
-        offset, n_classes = feature * problem.whole[N_ROWS], scratch.ask[ASK_N_TOTALS]
-        anew = scratch.ask[ASK_ANEW]
-        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        span = scratch.class_span if anew else problem.class_start
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
-        sums = scratch.cell_sums
-        low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
-        if high < 0 or (n_missing == 0 and low == high):
-            return 0.0
-        threshold, cut = math.inf, high
-        if low < high:
-            threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
-        for attempt in range(3 if n_missing > 0 else 1):
-            limit, missing_left = (high if attempt == KNOWN_LEFT else cut), attempt == MISSING_LEFT
-            for k in range(2 * n_classes):
-                sums[k] = 0.0
-            left_rows = int64(0)
-            for j in range(first, last):
-                code = int64(bins[offset + row[j]])
-                goes_left = goes_first(code, limit, missing_left)
-                left_rows += goes_left
-                sums[goes_left * n_classes + labels[j - shift]] += stats[j]
-            left_weight = 0.0
-            left_squares, right_squares = 0.0, 0.0
-            for k in range(n_classes):
-                left[k] = sums[n_classes + k]
-                left_weight += left[k]
-                right[k] = total[k] - left[k]
-                left_squares += left[k] * left[k]
-                right_squares += right[k] * right[k]
-                sums[n_classes + k] = 0.0
-                sums[k] = 0.0
-            right_weight = real[ASK_WEIGHT] - left_weight
-            min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-            if not allows(min_leaf, min_weight, last - first, left_rows, left_weight, right_weight):
-                continue
-            monotone = problem.monotone[feature]
-            if monotone != 0 and not keeps_order(
-                monotone,
-                left[n_classes - 1] / left_weight,
-                right[n_classes - 1] / right_weight,
-                real[ASK_LOWER],
-                real[ASK_UPPER],
-            ):
-                continue
-            whole = problem.whole[WHOLE_WEIGHTS]
-            squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
-            value = score(left, right, left_weight, right_weight, span, 1, squares)
-            side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > last - first)
-            keep_split(desk, rank, feature, value, limit, side, threshold)
-        return 1.0
+        n_classes, stride = scratch.ask[ASK_N_TOTALS], problem.whole[ROW_STRIDE]
+        words, found = scratch.lane_rows, 0
+        for place in range(desk.words[WORD_DRAWN]):
+            found += is_pair(problem, scratch, desk.features[place])
+        together = found > 1
+        if together:
+            count_ones(problem, scratch, rows, first, last, n_classes)
+        for place in range(desk.words[WORD_DRAWN]):
+            feature, rank = desk.features[place], int64(0)
+            if together and is_pair(problem, scratch, feature):
+                for k in range(n_classes):
+                    scratch.cell_words[k] = words[k * stride + feature]
+                judge(problem, scratch, desk, rank, feature, last - first)
+            else:
+                call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+            if nothing_better(problem, nodes, node, desk, rank):
+                break
+        if together:
+            for cell in range(n_classes * stride):
+                words[cell] = 0
+        return 0.0
 
-    return specialise(search_class_cut, variant)
+    return specialise(search_class_pairs, variant)
 
 
 # --- moments --------------------------------------------------------------------------
@@ -495,53 +566,3 @@ def make_moment_bins_search(
         return float64(n_found > 0 and n_found + (n_missing > 0) > 1)
 
     return specialise(search_moment_bins, variant)
-
-
-def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> Any:
-    """A random cut by the moments of one output; ``score`` as in `scan.make_moment_scan`."""
-
-    def search_moment_cut(slots, node, feature, rank, desk_at):
-        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-        desk = load_desk(slots, desk_at)
-        first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        bins, row, stats = problem.bins, rows.row, rows.stats
-        offset, total, real = feature * problem.whole[N_ROWS], scratch.total, scratch.real
-        low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
-        if high < 0 or (n_missing == 0 and low == high):
-            return 0.0
-        threshold, cut = math.inf, high
-        if low < high:
-            threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
-        for attempt in range(3 if n_missing > 0 else 1):
-            limit, missing_left = (high if attempt == KNOWN_LEFT else cut), attempt == MISSING_LEFT
-            left_rows = int64(0)
-            weight, total_y, second = 0.0, 0.0, 0.0
-            for j in range(first, last):
-                code = int64(bins[offset + row[j]])
-                goes_left = goes_first(code, limit, missing_left)
-                left_rows += goes_left
-                share = float64(goes_left)  # 1 or 0: a branch would be a coin toss
-                weight += share * stats[3 * j]
-                total_y += share * stats[3 * j + 1]
-                second += share * stats[3 * j + 2]
-            left = (weight, total_y, second)
-            right = (total[0] - weight, total[1] - total_y, total[2] - second)
-            min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-            if not allows(min_leaf, min_weight, last - first, left_rows, left[0], right[0]):
-                continue
-            monotone = problem.monotone[feature]
-            if monotone != 0 and not keeps_order(
-                monotone,
-                left[1] / left[0],
-                right[1] / right[0],
-                real[ASK_LOWER],
-                real[ASK_UPPER],
-            ):
-                continue
-            value = score(left, right, 1)
-            side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > last - first)
-            keep_split(desk, rank, feature, value, limit, side, threshold)
-        return 1.0
-
-    return specialise(search_moment_cut, variant)

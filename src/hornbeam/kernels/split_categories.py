@@ -1,13 +1,16 @@
 """Part the categories of a feature into two sets.
 
-The best subset against the rest, one category against the rest, or a random subset.
+The best subset against the rest, one category against the rest, or a random subset. Forests
+are cautious: where a node has few rows of each category, an order made of their classes would
+be learnt by heart (a column of ticket numbers parts every node into pure halves), so that the
+order is drawn at random there.
 """
 
 from __future__ import annotations
 
 import math
 
-from numba import float64, int64, types, uint64
+from numba import float64, int64, uint64
 
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
@@ -21,7 +24,9 @@ from hornbeam.kernels.state import (
     ASK_MONOTONE,
     ASK_N_LABELS,
     ASK_N_STATS,
+    ASK_ROWS,
     CATEGORY_RULE,
+    CAUTIOUS,
     LEFT,
     MAX_CATEGORIES,
     N_LABELS,
@@ -47,10 +52,13 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import atomic_add, call_address
 from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.random import derive_for_feature, draw_below
+from hornbeam.runtime.pointers import SLOTS
+from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
 # Up to this many categories every subset is tried where no ordering is known to be exact.
 EXHAUSTIVE_GROUPS = 8
+# A cautious node with fewer rows than this per category does not order them by their classes.
+ROWS_PER_CATEGORY = 5
 
 
 @part
@@ -123,10 +131,15 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
     ask = scratch.ask
     list_groups(scratch, n_groups, n_left)
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)
+    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    if not improved:
-        return
+    if improved:
+        note_sides(problem, scratch, feature, n_groups, n_left, rank, desk)
+
+
+@part
+def note_sides(problem, scratch, feature, n_groups, n_left, rank, desk):
+    """Write down on which side of the best cut each group is; `list_groups` gave the codes."""
     keys = present_keys(scratch)
     cut = desk.best_cut[rank]
     member_at = rank * problem.whole[MAX_CATEGORIES]
@@ -198,7 +211,7 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
         place += 1
     ask[ASK_ALL_KEYS] = place
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk)
+    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
     ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
     if improved:
@@ -230,10 +243,9 @@ def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, des
 
 
 @part
-def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk):
-    """A random subset of the node's categories against the rest."""
+def draw_subset(scratch, n_groups, key):
+    """Put a random subset of the groups first; returns how many. Neither side is empty."""
     keys = present_keys(scratch)
-    key = derive_for_feature(key, feature)
     forced_left = draw_below(key, 0, n_groups)
     forced_right = (forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))) % n_groups
     place = 0
@@ -251,7 +263,94 @@ def search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, d
                 place += 1
         if side == 0:
             n_left = place
-    try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
+    return n_left
+
+
+@part
+def shuffle_groups(scratch, n_groups, key):
+    """Bring the groups into a random order."""
+    for g in range(n_groups):
+        other = draw_below(key, g, g + 1)
+        scratch.group_order[g] = scratch.group_order[other]
+        scratch.group_order[other] = g
+
+
+@part
+def draw_class(problem, scratch, key):
+    """One of the node's classes (or of the outputs) at random, to order the categories by."""
+    if problem.whole[N_LABELS] == 0:
+        return draw_below(key, 0, problem.whole[N_OUTPUTS])
+    n_present = 0
+    for k in range(problem.whole[N_TOTALS]):
+        n_present += scratch.total[k] > 0.0
+    left_out = draw_below(key, 0, n_present)
+    for k in range(problem.whole[N_TOTALS]):
+        if scratch.total[k] > 0.0:
+            if left_out == 0:
+                return k
+            left_out -= 1
+    return 0
+
+
+@part
+def cut_means(scratch, n_groups, key):
+    """Cut the order of the groups' means at random, as a number is cut; returns how many are left.
+
+    Low means are as often on the left as on the right, where missing values are.
+    """
+    means, order = scratch.group_mean, scratch.group_order
+    lowest, highest = means[order[0]], means[order[n_groups - 1]]
+    threshold = lowest + draw_unit(key, 1) * (highest - lowest)
+    n_left = 1
+    while n_left < n_groups - 1 and means[order[n_left]] <= threshold:
+        n_left += 1
+    if draw_below(key, 2, 2) == 1:
+        for place in range(n_groups // 2):
+            opposite = n_groups - 1 - place
+            order[place], order[opposite] = order[opposite], order[place]
+        n_left = max(1, n_groups - n_left)
+    return n_left
+
+
+@part
+def try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
+    """Score one split only: the first groups against the others and the missing values."""
+    ask = scratch.ask
+    known, all_keys = ask[ASK_KEYS], ask[ASK_ALL_KEYS]
+    list_groups(scratch, n_groups, n_left)
+    listed = 0
+    for place in range(n_left):
+        g = scratch.group_order[place]
+        listed += scratch.group_start[g + 1] - scratch.group_start[g]
+    ask[ASK_KEYS] = ask[ASK_ALL_KEYS] = listed  # what is not listed is on the right
+    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
+    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
+    if improved:
+        note_sides(problem, scratch, feature, n_groups, n_left, rank, desk)
+        if all_keys > known:
+            desk.best_missing_left[rank] = 0
+
+
+@part
+def search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, desk):
+    """One random split: a subset of the node's categories against the rest.
+
+    A cautious forest cuts the order of the means at random where there are rows enough. Its
+    missing values have a side beforehand, so that a column that has some is not tried more
+    often than others.
+    """
+    cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
+    if cautious and n_groups > 1 and scratch.ask[ASK_ROWS] >= ROWS_PER_CATEGORY * n_groups:
+        rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
+        n_left = cut_means(scratch, n_groups, key)
+    else:
+        n_left = draw_subset(scratch, n_groups, key)
+    if cautious and not problem.whole[VALUE_IS_TOTAL]:
+        try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
+    else:
+        try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
 
 
 @kernel
@@ -264,11 +363,14 @@ def search_category(slots, node, feature, rank, desk_at):
         return 0.0
     scratch.ask[ASK_MONOTONE] = 0
     n_groups = group_categories(scratch)
+    rule, key = problem.whole[CATEGORY_RULE], derive_for_feature(nodes.key[node], feature)
     if problem.whole[RANDOM_CUTS]:
-        key = nodes.key[node]
-        search_random_subset(problem, rows, scratch, feature, n_groups, key, rank, desk)
-    elif problem.whole[CATEGORY_RULE] == ONE_AGAINST_REST:
+        search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, desk)
+    elif rule == ONE_AGAINST_REST:
         search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk)
+    elif rule == CAUTIOUS and scratch.ask[ASK_ROWS] < ROWS_PER_CATEGORY * n_groups:
+        shuffle_groups(scratch, n_groups, key)
+        try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
     else:
         search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
     return 1.0
@@ -298,4 +400,4 @@ def keep_category_set(slots, node, rank, desk_at):
     return 0.0
 
 
-KEEP_SIGNATURE = float64(types.Array(int64, 1, "C"), int64, int64, int64)
+KEEP_SIGNATURE = float64(SLOTS, int64, int64, int64)

@@ -6,9 +6,11 @@ import math
 
 from numba import int64, uint64
 
+from hornbeam.kernels.lanes import PLACE_LANES, count_up_to_place
 from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.state import (
+    ASK_ALL_KEYS,
     ASK_KEYS,
     ASK_MONOTONE,
     BYTES,
@@ -25,54 +27,68 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, kernel, part
-from hornbeam.runtime.random import derive_for_feature, draw_unit
+from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
 
 @part
-def part_keys(scratch, cut, high):
+def part_keys(scratch, cut, high, n_keys):
     """Leave one place to cut: keys up to code ``cut`` get that code, the others ``high``."""
     keys = present_keys(scratch)
-    for i in range(scratch.ask[ASK_KEYS]):
+    for i in range(n_keys):
         code = cut if int64(keys[i] >> uint64(32)) <= cut else high
         keys[i] = (uint64(code) << uint64(32)) | (keys[i] & uint64(ENTRY_MASK))
 
 
 @inlined
-def place_of(problem, feature, code):
-    """Where a code lies: its value if it is a rank, about the middle of its bin otherwise."""
-    book, start = problem.book, problem.book_start[feature]
-    if not problem.whole[BYTES]:
-        return book[start + code]
-    last = problem.n_codes[feature] - 2  # of the borders between bins
-    below, above = min(max(code - 1, 0), last), min(code, last)
-    if below < above or last == 0:
-        return book[start + below] / 2.0 + book[start + above] / 2.0 + (code - 0.5) * (last == 0)
-    # the first bin and the last one have a single border: as wide as their neighbours
-    inner = 1 if code == 0 else last - 1
-    return book[start + below] - (book[start + inner] - book[start + below]) / 2.0
+def random_place(problem, feature, low, high, key):
+    """A random place from that of code ``low`` to below that of code ``high``."""
+    start = problem.place_start[feature]
+    bottom, top = problem.places[start + low], problem.places[start + high]
+    place = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
+    return place if place < top else bottom
+
+
+@inlined
+def draws_left(feature, threshold, key):
+    """Whether the missing values of a node go left of a random cut: one side is drawn.
+
+    To try both would let features with missing values win more often than others. Where
+    there is nothing else to cut, the missing values are on the right.
+    """
+    return threshold < math.inf and draw_below(derive_for_feature(key, feature), 1, 2) == 1
 
 
 @part
-def random_cut(problem, feature, low, high, key):
+def random_border(problem, feature, low, high, key):
+    """A random threshold between the node's smallest and largest bin.
+
+    Returns the border between two bins, and the code of the first of them. A border is the
+    more likely the farther its neighbours are.
+    """
+    place = random_place(problem, feature, low, high, key)
+    # The places before those of all codes are of every 16th code.
+    start = problem.place_start[feature]
+    block = PLACE_LANES * (count_up_to_place(problem.places, start - PLACE_LANES, place) - 1)
+    cut = block + count_up_to_place(problem.places, start + block, place) - 1
+    return problem.borders[problem.border_start[feature] + cut], cut
+
+
+@part
+def random_value(problem, feature, low, high, key):
     """A random threshold between the node's smallest and largest value.
 
-    Returns the threshold and the last code below it. In bins the threshold is the border
-    behind that code, and a border is the more likely the farther its neighbours are.
+    Returns the threshold and the last rank that is not above it.
     """
-    bottom, top = place_of(problem, feature, low), place_of(problem, feature, high)
-    threshold = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
-    if threshold >= top:
-        threshold = bottom
-    cut, step = low, int64(1)  # find the last code that is not above the threshold
+    threshold = random_place(problem, feature, low, high, key)
+    places, start = problem.places, problem.place_start[feature]
+    cut, step = low, int64(1)
     while 2 * step <= high - 1 - low:
         step *= 2
     while step > 0:
         ahead = min(cut + step, high - 1)
         # no branch: it would be a coin toss
-        cut += (ahead - cut) * int64(place_of(problem, feature, ahead) <= threshold)
+        cut += (ahead - cut) * int64(places[start + ahead] <= threshold)
         step //= 2
-    if problem.whole[BYTES]:
-        threshold = problem.book[problem.book_start[feature] + cut]
     return threshold, cut
 
 
@@ -89,8 +105,19 @@ def search_random_number(slots, node, feature, rank, desk_at):
     low = int64(keys[0] >> uint64(32))
     high = int64(keys[scratch.ask[ASK_KEYS] - 1] >> uint64(32))
     threshold = math.inf
-    if low < high:
-        threshold, cut = random_cut(problem, feature, low, high, nodes.key[node])
-        part_keys(scratch, cut, high)
-    try_cuts(problem, rows, scratch, feature, threshold, rank, desk)
+    if low == high:
+        try_cuts(problem, rows, scratch, feature, threshold, rank, desk, 0)
+        return 1.0
+    if problem.whole[BYTES]:
+        threshold, cut = random_border(problem, feature, low, high, nodes.key[node])
+    else:
+        threshold, cut = random_value(problem, feature, low, high, nodes.key[node])
+    known, all_keys = scratch.ask[ASK_KEYS], scratch.ask[ASK_ALL_KEYS]
+    missing_left = known < all_keys and draws_left(feature, threshold, nodes.key[node])
+    if not missing_left:
+        scratch.ask[ASK_KEYS] = all_keys  # as if the missing values were large ones
+    part_keys(scratch, cut, high, scratch.ask[ASK_KEYS])
+    improved = try_cuts(problem, rows, scratch, feature, threshold, rank, desk, int64(missing_left))
+    if improved and known < all_keys:
+        desk.best_missing_left[rank] = int64(missing_left)
     return 1.0

@@ -21,8 +21,10 @@ class Problem(NamedTuple):
     is_category: U1  # per feature
     search: I8  # per feature: address of the search of kernels/split*.py that it gets
     monotone: I8  # per feature: +1, 0, -1
-    book: F8  # values behind the codes, for random cuts: book[book_start[feature] + code]
-    book_start: I8
+    borders: F8  # behind each bin, for random cuts: borders[border_start[feature] + code]
+    border_start: I8
+    places: F8  # where each code lies, for random cuts: places[place_start[feature] + code]
+    place_start: I8
     class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
     by_row: U1  # the same codes row by row, ROW_STRIDE apart; empty if ROW_STRIDE is 0
     origin: I4  # row in the table of each row of a tile (see kernels/tile.py)
@@ -77,7 +79,10 @@ ROW_STRIDE = 42  # of by_row, 0 if it is not there (kernels/ranges.py)
 PART = 43  # address of a kernel of kernels/part.py
 SIFT = 44  # address of kernels.heap.sift
 COUNT = 45  # address of kernels.order.count_labels or count_sums
-N_WHOLE = 46
+SEARCH_TOGETHER = 46  # address of a search for many features at once, 0 if there is none
+LANE_ROWS = 47  # as many rows can a lane of a byte count or weigh
+SEARCH_CATEGORY = 48  # address of the search for category features that have no special one
+N_WHOLE = 49
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -90,8 +95,8 @@ N_REAL = 4
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
 GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
 # CATEGORY_RULE
-BEST_SUBSET, ONE_AGAINST_REST = 0, 1
-CATEGORY_CODES = {"subset": BEST_SUBSET, "one_vs_rest": ONE_AGAINST_REST}
+BEST_SUBSET, ONE_AGAINST_REST, CAUTIOUS = 0, 1, 2
+CATEGORY_CODES = {"subset": BEST_SUBSET, "one_vs_rest": ONE_AGAINST_REST, "cautious": CAUTIOUS}
 
 
 class Rows(NamedTuple):
@@ -180,6 +185,13 @@ class Scratch(NamedTuple):
     low: U1  # per feature: smallest code of a node, see kernels/ranges.py
     high: U1  # ... largest known code plus 1
     top: U1  # ... largest code
+    cuts: U1  # per feature: last code below its random cut, see kernels/split_cuts.py
+    thresholds: F8  # ... and the threshold
+    known_codes: U1  # per feature: the largest code that is not missing
+    lane_counts: U1  # per class and feature: rows below the cut, then rows without a value
+    lane_rows: I8  # ... in large nodes; or both in one word, see kernels/split_bins.py
+    lane_sums: F8  # per feature: the same of a sum
+    no_labels: I4  # a zero per row, for what counts rows by class
     labels: I4  # labels of a node's rows, its classes numbered anew
     new_number: I4  # of each class
     class_span: I8  # class_start for these numbers

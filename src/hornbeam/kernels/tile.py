@@ -33,6 +33,7 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.pointers import bare
 
 
 @inlined
@@ -64,6 +65,7 @@ def rank_column(problem, slots, scratch, feature, first, last, tile):
 @kernel
 def make_tile(slots, tile_slots, node):
     """Fill a thread's tile with the codes of a node, and number its rows within it."""
+    slots = bare(slots)
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     tile = load_problem(tile_slots, PROBLEM_AT)

@@ -55,9 +55,12 @@ def kernel(function: Function) -> Function:
 def part(function: Function) -> Function:
     """Compile a function that only kernels call, without the wrapper that Python needs.
 
-    It is not stored: the kernels that it is part of are.
+    It is not stored: the kernels that it is part of are. Its machine code becomes part of
+    theirs, since a call that hands over NamedTuples of pointers would copy them all.
     """
-    return _compile(function, None, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _compile(
+        function, None, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
+    )
 
 
 def inlined(function: Function) -> Function:

@@ -96,7 +96,7 @@ def make_loader(group: Any) -> Any:
         signature = result(slots, types.int64)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            data = context.make_array(sig.args[0])(context, builder, args[0]).data
+            data = _data(context, builder, sig.args[0], args[0])
             values = []
             for number, (field, element) in enumerate(zip(fields, elements, strict=True)):
                 place = builder.add(args[1], ir.Constant(ir.IntType(64), 2 * number))
@@ -133,12 +133,17 @@ def as_array(typing_context: Any, pointer: Any, length: Any) -> Any:
     signature = result(pointer, types.int64)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = args[0]
-        if isinstance(sig.args[0], types.Array):
-            data = context.make_array(sig.args[0])(context, builder, data).data
+        data = _data(context, builder, sig.args[0], args[0])
         return _array(context, builder, sig.return_type, data, args[1])
 
     return signature, generate
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Address of the first element of an array, or what a bare pointer points to."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, array).data
+    return array
 
 
 def pointer_type(element: Any) -> Any:
@@ -146,15 +151,38 @@ def pointer_type(element: Any) -> Any:
     return types.Array(element, 1, "C") if BOUNDS_CHECK else types.CPointer(element)
 
 
+SLOTS = pointer_type(types.int64)
+
+
+@intrinsic
+def bare(typing_context: Any, slots: Any) -> Any:
+    """Slots without the array around them: nobody counts references to a pointer.
+
+    A kernel that gets its slots from Python begins with this. Otherwise every call of
+    another kernel would count up and down, which is an atomic operation each.
+    """
+    signature = SLOTS(slots)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if BOUNDS_CHECK:
+            context.nrt.incref(builder, sig.args[0], args[0])
+            return args[0]
+        return _data(context, builder, sig.args[0], args[0])
+
+    return signature, generate
+
+
 __all__ = [
     "F4",
     "F8",
     "I4",
     "I8",
+    "SLOTS",
     "U1",
     "U4",
     "U8",
     "as_array",
+    "bare",
     "make_loader",
     "make_slots",
     "new_arrays",

@@ -21,6 +21,7 @@ from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
 from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
 from hornbeam.kernels.heap import SIFT_SIGNATURE, sift
+from hornbeam.kernels.lanes import PLACE_LANES
 from hornbeam.kernels.order import (
     COUNT_SIGNATURE,
     RADIX_COUNTERS,
@@ -45,6 +46,7 @@ from hornbeam.kernels.split_categories import (
     keep_category_set,
     search_category,
 )
+from hornbeam.kernels.split_cuts import TOGETHER_SIGNATURE
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
@@ -64,6 +66,8 @@ _LEAST_TILE_ROWS = 64
 _SECONDS_PER_PAIR = 4e-9
 # Remembering which features are constant pays unless there are very many of them.
 _CONSTANT_FEATURES_LIMIT = 1024
+# Counting features that have two codes side by side pays if a lane holds so many rows.
+_LEAST_LANE_ROWS = 8
 # Looking at all features of a node pays unless there are very many of them, too.
 _ROW_FEATURES_LIMIT = 512
 
@@ -169,6 +173,8 @@ class Stage:
         self.size = size
         self.problem = _make_problem(codes, target, criterion, rules)
         self.whole = self.problem.whole
+        self.together = _search_together(criterion, rules, self.problem)
+        self.least_lane_rows = MAX_BINS if rules.random_cuts else _LEAST_LANE_ROWS
         self.whole[s.THREADS] = size
         self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
         n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size
@@ -179,7 +185,8 @@ class Stage:
         self.tasks = np.zeros(self.whole[s.CAPACITY], np.int32)
         self.team_desk = _make_desk(self.whole, self.shared, size)
         self.scratches = [
-            _make_scratch(self.whole, most_rows, criterion, self.tasks) for _ in range(size)
+            _make_scratch(self.whole, most_rows, criterion, self.together is not None, self.tasks)
+            for _ in range(size)
         ]
         self.own_desks = [_make_desk(self.whole, new_shared(), 1) for _ in range(size)]
 
@@ -202,8 +209,14 @@ class Stage:
         weight = rows.stats[:: int(self.whole[s.N_STATS])]
         unit = bool(np.all(weight == 1.0))
         even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
+        lane_rows = int(MAX_BINS // weight.max(initial=1.0)) if even else 0
+        together = 0
+        if self.together is not None and (unit or lane_rows >= self.least_lane_rows):
+            together = address_of(self.together, TOGETHER_SIGNATURE)
         for problem in (self.problem, *self.tiles):
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
+            problem.whole[s.SEARCH_TOGETHER] = together
+            problem.whole[s.LANE_ROWS] = lane_rows
             if self.whole[s.ORDER] and not self.whole[s.ROWS_ONLY]:
                 count = count_labels if unit and self.whole[s.N_LABELS] == 1 else count_sums
                 problem.whole[s.COUNT] = address_of(count, COUNT_SIGNATURE)
@@ -346,7 +359,9 @@ def _make_problem(
         whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
         whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
     if has_categories:
-        searches[codes.is_category != 0] = address_of(search_category, SEARCH_SIGNATURE)
+        whole[s.SEARCH_CATEGORY] = address_of(search_category, SEARCH_SIGNATURE)
+        search = _category_search(criterion, rules, special)
+        searches[codes.is_category != 0] = address_of(search, SEARCH_SIGNATURE)
         whole[s.KEEP_SET] = address_of(keep_category_set, KEEP_SIGNATURE)
     if rules.monotone is not None:
         whole[s.HAND_ON_BOUNDS] = address_of(hand_on_bounds, BOUNDS_SIGNATURE)
@@ -371,6 +386,7 @@ def _make_problem(
     real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
     real[s.MIN_DECREASE] = rules.min_impurity_decrease
     real[s.PERFECT_SCORE] = criterion.perfect_score
+    places, place_start = _places(codes) if rules.random_cuts else (np.empty(0), codes.edge_start)
     monotone = rules.monotone if rules.monotone is not None else np.zeros(n_features)
     return s.Problem(
         flat if as_bytes else other,
@@ -381,12 +397,37 @@ def _make_problem(
         np.ascontiguousarray(monotone, np.int64),
         codes.edges,
         codes.edge_start,
+        places,
+        place_start,
         np.ascontiguousarray(target.class_start, np.int64),
         by_row,
         np.empty(0, ROW),
         whole,
         real,
     )
+
+
+def _places(codes: Codes) -> tuple[Array, Array]:
+    """Where each code lies, for random cuts: the value of a rank, the middle of a bin.
+
+    Those of bins are searched 16 at a time: each feature has room for 256 of them, and
+    before these every 16th once more.
+    """
+    if codes.columns.dtype != BIN:
+        return codes.edges, codes.edge_start
+    n_features, room = len(codes.n_codes), MAX_BINS + 1
+    places = np.full((n_features, PLACE_LANES + room), np.inf)
+    for place, start, n_codes in zip(places, codes.edge_start, codes.n_codes, strict=False):
+        borders = codes.edges[start : start + max(0, n_codes - 1)]
+        place = place[PLACE_LANES:]
+        place[1 : len(borders)] = borders[:-1] / 2.0 + borders[1:] / 2.0
+        if len(borders) == 1:  # of two bins each is as wide as the other
+            place[0], place[1] = borders[0] - 0.5, borders[0] + 0.5
+        elif len(borders) > 1:  # the first bin and the last one: as wide as their neighbours
+            place[0] = borders[0] - (borders[1] - borders[0]) / 2.0
+            place[n_codes - 1] = borders[-1] - (borders[-2] - borders[-1]) / 2.0
+    places[:, :PLACE_LANES] = places[:, PLACE_LANES :: room // PLACE_LANES]
+    return places.ravel(), PLACE_LANES + np.arange(n_features) * places.shape[1]
 
 
 def _number_search(
@@ -402,6 +443,26 @@ def _number_search(
     ):
         return special
     return search_random_number if rules.random_cuts else search_number
+
+
+def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) -> Any:
+    """The kernel that searches a category feature; ``special`` as that of numbers may be."""
+    if special and rules.category_split == "cautious" and criterion.category_search is not None:
+        return criterion.category_search
+    return search_category
+
+
+def _search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
+    """The kernel that searches many features of a node at once, None if there is none."""
+    whole = problem.whole
+    if not whole[s.ROW_STRIDE] or rules.count_constant or whole[s.N_OUTPUTS] > 1:
+        return None
+    if whole[s.N_CLASSES] > _CELL_LIMIT // (MAX_BINS + 1):
+        return None
+    if rules.random_cuts:
+        return criterion.cuts_search
+    pairs = (problem.n_codes == 2) & (problem.is_category == 0)
+    return criterion.pairs_search if np.count_nonzero(pairs) > 1 else None
 
 
 def _part_kernel(as_bytes: bool, n_labels: int, n_stats: int) -> Any:
@@ -459,8 +520,11 @@ def _make_desk(whole: Array, words: Array, size: int) -> s.Desk:
     return desk._replace(words=words)
 
 
-def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array) -> s.Scratch:
+def _make_scratch(
+    whole: Array, n_rows: int, criterion: Criterion, together: bool, tasks: Array
+) -> s.Scratch:
     n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
+    stride, n_classes = int(whole[s.ROW_STRIDE]), int(whole[s.N_CLASSES])
     n_cells = 0 if whole[s.ROWS_ONLY] else _CELL_LIMIT
     n_entries = min(n_cells, n_rows)
     n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
@@ -472,7 +536,11 @@ def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array)
         "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
         "sides": MAX_BINS + 1,
-        **dict.fromkeys(("low", "high", "top"), int(whole[s.ROW_STRIDE])),
+        **dict.fromkeys(("low", "high", "top"), stride),
+        **dict.fromkeys(("cuts", "thresholds", "known_codes"), stride * together),
+        **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * stride * together),
+        "lane_sums": 4 * stride * together,
+        "no_labels": n_rows * together * (whole[s.N_LABELS] == 0),
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
         "new_number": n_totals,
         "class_span": 2,
@@ -487,6 +555,7 @@ def _make_scratch(whole: Array, n_rows: int, criterion: Criterion, tasks: Array)
         **dict.fromkeys(("spare_row", "spare_labels", "spare_stats", "tasks"), 0),
     }
     scratch: s.Scratch = new_arrays(s.Scratch, lengths)
+    scratch.known_codes[:] = MAX_BINS - 1
     n_labels = int(whole[s.N_LABELS])
     # keys and parted rows are never needed at the same time: where they fit, they share room
     halves = scratch.spare_keys.view(ROW)

@@ -1,0 +1,206 @@
+"""Arithmetic on the codes of a row, many features at a time.
+
+The codes of a row are neighbours in a second copy of the table (Problem.by_row), so a
+vector instruction handles 32 features of it, one in each lane.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from hornbeam.runtime.atomics import pointer_to
+
+LANES = 32
+SUM_LANES = 8  # real numbers take eight times the room
+PLACE_LANES = 16
+
+
+def _vector(context: Any, builder: Any, kind: Any, array: Any, place: Any, vector: Any) -> Any:
+    """Address of a vector that begins at a cell of an array."""
+    address = pointer_to(context, builder, kind, array, place)
+    return builder.bitcast(address, vector.as_pointer())
+
+
+def _splat(builder: Any, value: Any, vector: Any) -> Any:
+    """A vector that has the same value in all lanes."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    order = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, nothing, order)
+
+
+def _loop(builder: Any, first: Any, last: Any) -> Any:
+    """``for place in range(first, last)``, as a context manager."""
+    return cgutils.for_range_slice(builder, first, last, ir.Constant(first.type, 1))
+
+
+@intrinsic
+def span_lanes(
+    typing_context: Any,
+    by_row: Any,
+    stride: Any,
+    row: Any,
+    first: Any,
+    last: Any,
+    lane: Any,
+    low: Any,
+    high: Any,
+    top: Any,
+) -> Any:
+    """Smallest code, largest known code plus 1 (0: none) and largest code of 32 features."""
+    signature = types.void(
+        by_row, types.int64, row, types.int64, types.int64, types.int64, low, high, top
+    )
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        table, step, rows, begin, end, offset, *results = args
+        lanes = ir.VectorType(ir.IntType(8), LANES)
+        smallest, known, largest = (cgutils.alloca_once(builder, lanes) for _ in range(3))
+        builder.store(ir.Constant(lanes, [255] * LANES), smallest)
+        builder.store(ir.Constant(lanes, [0] * LANES), known)
+        builder.store(ir.Constant(lanes, [0] * LANES), largest)
+        ones = ir.Constant(lanes, [1] * LANES)
+        with _loop(builder, begin, end) as (place, _):
+            number = builder.load(pointer_to(context, builder, sig.args[2], rows, place))
+            start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
+            address = pointer_to(context, builder, sig.args[0], table, start)
+            codes = builder.load(builder.bitcast(address, lanes.as_pointer()), align=1)
+            for kept, codes_or_more, sign in (
+                (smallest, codes, "<"),
+                (known, builder.add(codes, ones), ">"),  # a missing code, 255, becomes 0
+                (largest, codes, ">"),
+            ):
+                before = builder.load(kept)
+                better = builder.icmp_unsigned(sign, codes_or_more, before)
+                builder.store(builder.select(better, codes_or_more, before), kept)
+        for kept, kind, result in zip(
+            (smallest, known, largest), sig.args[6:], results, strict=True
+        ):
+            address = pointer_to(context, builder, kind, result, offset)
+            builder.store(builder.load(kept), builder.bitcast(address, lanes.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _make_counter(sign: str) -> Any:
+    """``count(by_row, start, cuts, lane, counts, at, amount)``: compare 32 codes with 32 cuts.
+
+    Where the comparison holds, the amount is added to ``counts[at + i]``.
+    """
+
+    @intrinsic
+    def count(
+        typing_context: Any,
+        by_row: Any,
+        start: Any,
+        cuts: Any,
+        lane: Any,
+        counts: Any,
+        at: Any,
+        amount: Any,
+    ) -> Any:
+        signature = types.void(
+            by_row, types.int64, cuts, types.int64, counts, types.int64, types.uint8
+        )
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = ir.VectorType(ir.IntType(8), LANES)
+            codes, limits, counters = (
+                _vector(context, builder, sig.args[i], args[i], args[i + 1], lanes)
+                for i in (0, 2, 4)
+            )
+            holds = builder.icmp_unsigned(
+                sign, builder.load(codes, align=1), builder.load(limits, align=1)
+            )
+            nothing = ir.Constant(lanes, [0] * LANES)
+            added = builder.select(holds, _splat(builder, args[6], lanes), nothing)
+            builder.store(builder.add(builder.load(counters, align=1), added), counters, align=1)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return count
+
+
+count_up_to, count_above = _make_counter("<="), _make_counter(">")
+
+
+def _make_adder(sign: str) -> Any:
+    """``add(by_row, stride, row, first, last, lane, cuts, stats, stat, sums, at)``.
+
+    Compare the codes of a node's rows with the cuts of 8 features. Where the comparison
+    holds, statistic number ``stat`` of the row's three is added to ``sums[at + i]``.
+    """
+
+    @intrinsic
+    def add(
+        typing_context: Any,
+        by_row: Any,
+        stride: Any,
+        row: Any,
+        first: Any,
+        last: Any,
+        lane: Any,
+        cuts: Any,
+        stats: Any,
+        stat: Any,
+        sums: Any,
+        at: Any,
+    ) -> Any:
+        whole = types.int64
+        signature = types.void(
+            by_row, whole, row, whole, whole, whole, cuts, stats, whole, sums, whole
+        )
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            table, step, rows, begin, end, offset, limits, values, which, results, place = args
+            lanes = ir.VectorType(ir.IntType(8), SUM_LANES)
+            reals = ir.VectorType(ir.DoubleType(), SUM_LANES)
+            nothing = ir.Constant(reals, [0.0] * SUM_LANES)
+            target = _vector(context, builder, sig.args[9], results, place, reals)
+            borders = builder.load(
+                _vector(context, builder, sig.args[6], limits, offset, lanes), align=1
+            )
+            kept = cgutils.alloca_once(builder, reals)
+            builder.store(builder.load(target, align=8), kept)
+            with _loop(builder, begin, end) as (j, _):
+                number = builder.load(pointer_to(context, builder, sig.args[2], rows, j))
+                start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
+                codes = _vector(context, builder, sig.args[0], table, start, lanes)
+                cell = builder.add(builder.mul(j, ir.Constant(j.type, 3)), which)
+                value = builder.load(pointer_to(context, builder, sig.args[7], values, cell))
+                holds = builder.icmp_unsigned(sign, builder.load(codes, align=1), borders)
+                added = builder.select(holds, _splat(builder, value, reals), nothing)
+                builder.store(builder.fadd(builder.load(kept), added), kept)
+            builder.store(builder.load(kept), target, align=8)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return add
+
+
+add_up_to, add_above = _make_adder("<="), _make_adder(">")
+
+
+@intrinsic
+def count_up_to_place(typing_context: Any, places: Any, at: Any, limit: Any) -> Any:
+    """How many of ``places[at : at + 16]`` are at most ``limit``."""
+    signature = types.int64(places, types.int64, types.float64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        reals = ir.VectorType(ir.DoubleType(), PLACE_LANES)
+        values = builder.load(
+            _vector(context, builder, sig.args[0], args[0], args[1], reals), align=8
+        )
+        holds = builder.fcmp_ordered("<=", values, _splat(builder, args[2], reals))
+        bits = builder.bitcast(holds, ir.IntType(PLACE_LANES))
+        return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+    return signature, generate

@@ -1,0 +1,221 @@
+"""Split a category feature by class weights, straight from a histogram of the node.
+
+This is `split_categories.search_category` for forests: byte codes, one output, weights
+that are whole numbers, and the cautious rule. The splits are the same; there is no list of
+keys in between, and the criterion is part of the kernel. What takes more than one order
+of the categories is left to the general search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from numba import float64, int64, uint64
+
+from hornbeam.kernels.order import merge_sort
+from hornbeam.kernels.split import beats
+from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, fill_class_cells
+from hornbeam.kernels.split_categories import (
+    ROWS_PER_CATEGORY,
+    cut_means,
+    draw_class,
+    draw_subset,
+    shuffle_groups,
+)
+from hornbeam.kernels.state import (
+    ABSENT,
+    ASK_IN_SPARE,
+    ASK_MIN_WEIGHT,
+    ASK_N_TOTALS,
+    ASK_WEIGHT,
+    LEFT,
+    MAX_CATEGORIES,
+    MIN_LEAF,
+    NODES_AT,
+    PROBLEM_AT,
+    RANDOM_CUTS,
+    RIGHT,
+    ROWS_AT,
+    SCRATCH_AT,
+    SEARCH_CATEGORY,
+    WHOLE_WEIGHTS,
+    load_desk,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.atomics import call_address, trailing_zeros
+from hornbeam.runtime.kernel import inlined, part, part_of, specialise
+from hornbeam.runtime.random import derive_for_feature
+
+
+@inlined
+def list_groups(problem, scratch, feature, n_classes):
+    """List the categories that a node has, as groups of one key each; returns how many."""
+    n_codes, words, occupied = problem.n_codes[feature], scratch.cell_words, scratch.occupied
+    n_groups = 0
+    for word in range((n_codes >> 6) + 1):
+        bits = occupied[word]
+        occupied[word] = uint64(0)
+        while bits != uint64(0):
+            code = (word << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            if code >= n_codes:
+                break
+            content = int64(0)
+            for k in range(n_classes):
+                content += words[code * n_classes + k]
+            if content > 0:
+                scratch.keys[n_groups] = uint64(code) << uint64(32)
+                scratch.group_start[n_groups] = n_groups
+                scratch.group_order[n_groups] = n_groups
+                n_groups += 1
+    scratch.ask[ASK_IN_SPARE] = 0
+    return n_groups
+
+
+@inlined
+def category_of(scratch, group):
+    """The category of a group."""
+    return int64(scratch.keys[group] >> uint64(32))
+
+
+@part
+def order_by_share(scratch, n_groups, n_classes, which):
+    """Order the groups by the share of a class."""
+    for group in range(n_groups):
+        start = category_of(scratch, group) * n_classes
+        weight = int64(0)
+        for k in range(n_classes):
+            weight += scratch.cell_words[start + k] & WEIGHT_MASK
+        amount = scratch.cell_words[start + which] & WEIGHT_MASK
+        scratch.group_mean[group] = float64(amount) / float64(weight)
+    merge_sort(scratch.group_mean, scratch.group_order, scratch.group_spare, n_groups)
+
+
+@inlined
+def note_members(problem, scratch, feature, n_groups, n_left, desk, rank):
+    """Write down that the first groups go left and the others right."""
+    member_at = rank * problem.whole[MAX_CATEGORIES]
+    for code in range(problem.n_codes[feature]):
+        desk.member[member_at + code] = ABSENT
+    for place in range(n_groups):
+        category = category_of(scratch, scratch.group_order[place])
+        desk.member[member_at + category] = LEFT if place < n_left else RIGHT
+
+
+def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
+    """The kernel; ``score`` as in `scan.make_class_scan`."""
+
+    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
+        """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
+        n_classes, words = scratch.ask[ASK_N_TOTALS], scratch.cell_words
+        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        missing_at = problem.n_codes[feature] * n_classes
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        best_cut = int64(-1)
+        for missing_left in range(1 + (n_missing > 0 and only < 0)):
+            content = int64(0)
+            for k in range(n_classes):
+                added = words[missing_at + k] if missing_left else 0
+                left[k] = float64(added & WEIGHT_MASK)
+                content += added
+            for place in range(n_groups if only < 0 else only):
+                start = category_of(scratch, scratch.group_order[place]) * n_classes
+                for k in range(n_classes):
+                    added = words[start + k]
+                    left[k] += float64(added & WEIGHT_MASK)
+                    content += added
+                if only >= 0 and place + 1 < only:
+                    continue
+                left_rows, left_weight = content >> 32, float64(content & WEIGHT_MASK)
+                right_weight = real[ASK_WEIGHT] - left_weight
+                if not allows(
+                    min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
+                ):
+                    continue
+                left_squares, right_squares = 0.0, 0.0
+                for k in range(n_classes):
+                    right[k] = total[k] - left[k]
+                    left_squares += left[k] * left[k]
+                    right_squares += right[k] * right[k]
+                squares = (left_squares, right_squares)
+                span = problem.class_start
+                value = score(left, right, left_weight, right_weight, span, 1, squares)
+                if beats(value, feature, desk.best_score[rank], desk.best_feature[rank]):
+                    best_cut = place
+                    desk.best_score[rank] = value
+                    desk.best_feature[rank] = feature
+                    desk.best_cut[rank] = place
+                    desk.best_threshold[rank] = math.nan
+                    # a missing value seen later goes with the larger side
+                    larger = int64(2 * left_rows > node_rows)
+                    desk.best_missing_left[rank] = missing_left if n_missing > 0 else larger
+        if best_cut >= 0:
+            note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
+
+    try_groups = part_of(try_order, variant)
+
+    def search_class_categories(slots, node, feature, rank, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk = load_desk(slots, desk_at)
+        general = problem.whole[SEARCH_CATEGORY]
+        if not problem.whole[WHOLE_WEIGHTS]:
+            return call_address(general, (slots, node, feature, rank, desk_at))
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
+        no_shift, words = int64(0), scratch.cell_words
+        fill_class_cells(
+            problem,
+            scratch,
+            rows.labels,
+            no_shift,
+            rows.row,
+            rows.stats,
+            feature,
+            first,
+            last,
+            n_classes,
+        )
+        n_groups = list_groups(problem, scratch, feature, n_classes)
+        n_missing = int64(0)
+        for k in range(n_classes):
+            n_missing += words[n_codes * n_classes + k] >> 32
+        varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
+        enough = last - first >= ROWS_PER_CATEGORY * n_groups
+        key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
+        listed = True
+        if not varies:
+            listed = False
+        elif problem.whole[RANDOM_CUTS]:
+            if enough and n_groups > 1:
+                which = draw_class(problem, scratch, key)
+                order_by_share(scratch, n_groups, n_classes, which)
+                only = cut_means(scratch, n_groups, key)
+            else:
+                only = draw_subset(scratch, n_groups, key)
+        elif not enough:
+            shuffle_groups(scratch, n_groups, key)
+        elif n_classes == 2:
+            order_by_share(scratch, n_groups, n_classes, int64(1))
+        else:
+            listed = False
+        if listed:
+            try_groups(
+                problem, scratch, feature, n_groups, only, n_missing, last - first, desk, rank
+            )
+        for group in range(n_groups):
+            start = category_of(scratch, group) * n_classes
+            for k in range(n_classes):
+                words[start + k] = 0
+        for k in range(n_classes):
+            words[n_codes * n_classes + k] = 0
+        if varies and not listed:
+            return call_address(general, (slots, node, feature, rank, desk_at))
+        return float64(varies)
+
+    return specialise(search_class_categories, variant)

@@ -1,0 +1,437 @@
+"""Cut number features whose codes are bins at random places.
+
+This is `split_random.search_random_number` for the common case: byte codes and sums. A
+cut takes one pass over the rows of a node. Where every row weighs 1, one pass serves all
+features of a node, 32 of them in a vector (kernels/lanes.py). The splits are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from numba import float64, int64, uint8
+
+from hornbeam.dtypes import MISSING_BIN
+from hornbeam.kernels.lanes import (
+    LANES,
+    SUM_LANES,
+    add_above,
+    add_up_to,
+    count_above,
+    count_up_to,
+)
+from hornbeam.kernels.scan import keeps_order
+from hornbeam.kernels.split import nothing_better
+from hornbeam.kernels.split_bins import allows, keep_split
+from hornbeam.kernels.split_random import draws_left, random_border
+from hornbeam.kernels.state import (
+    ASK_ANEW,
+    ASK_LOWER,
+    ASK_MIN_WEIGHT,
+    ASK_N_TOTALS,
+    ASK_RANGES,
+    ASK_UPPER,
+    ASK_WEIGHT,
+    MIN_LEAF,
+    N_FEATURES,
+    N_ROWS,
+    NODES_AT,
+    PROBLEM_AT,
+    ROW_STRIDE,
+    ROWS_AT,
+    SCRATCH_AT,
+    WHOLE_WEIGHTS,
+    WORD_DRAWN,
+    load_desk,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import inlined, part, part_of, specialise
+from hornbeam.runtime.pointers import SLOTS
+
+# A lane counts up to 255 before it overflows.
+MOST_COUNTED = 255
+
+
+# --- one cut --------------------------------------------------------------------------
+
+
+@inlined
+def code_range(problem, scratch, row, feature, first, last):
+    """Smallest and largest code of a node's rows, and whether some rows have none."""
+    if scratch.ask[ASK_RANGES]:
+        missing = scratch.top[feature] == MISSING_BIN
+        return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
+    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    low, high = int64(MISSING_BIN), int64(-1)
+    n_missing = int64(0)
+    for j in range(first, last):
+        code = int64(bins[offset + row[j]])
+        missing = code == MISSING_BIN
+        n_missing += missing
+        low = min(low, code)
+        high = max(high, int64(-1) if missing else code)
+    return low, high, n_missing
+
+
+@inlined
+def draw_cut(problem, feature, low, high, key):
+    """Threshold and last code of the left side; only missing values may be on the right."""
+    threshold, cut = math.inf, high
+    if low < high:
+        threshold, cut = random_border(problem, feature, low, high, key)
+    return threshold, cut
+
+
+@inlined
+def side_of(code, cut):
+    """0 right of a cut, 1 left of it, 2 missing; no branch to mispredict."""
+    return int64(code <= cut) + 2 * int64(code == MISSING_BIN)
+
+
+def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
+    """Score a cut; class weights of its sides are in cell_sums, as `side_of` numbers them."""
+
+    def judge_class_cut(
+        problem, scratch, desk, rank, feature, cut, threshold, key, node_rows, left_rows, n_missing
+    ):
+        n_classes, whole = scratch.ask[ASK_N_TOTALS], problem.whole[WHOLE_WEIGHTS]
+        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
+        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        sums, monotone = scratch.cell_sums, problem.monotone[feature]
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        missing_left = n_missing > 0 and draws_left(feature, threshold, key)
+        left_rows += n_missing if missing_left else 0
+        left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
+        for k in range(n_classes):
+            left[k] = sums[n_classes + k]
+            if missing_left:
+                left[k] += sums[2 * n_classes + k]
+            left_weight += left[k]
+            right[k] = total[k] - left[k]
+            left_squares += left[k] * left[k]
+            right_squares += right[k] * right[k]
+        for i in range(3 * n_classes):
+            sums[i] = 0.0
+        right_weight = real[ASK_WEIGHT] - left_weight
+        if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
+            return
+        if monotone != 0 and not keeps_order(
+            monotone,
+            left[n_classes - 1] / left_weight,
+            right[n_classes - 1] / right_weight,
+            real[ASK_LOWER],
+            real[ASK_UPPER],
+        ):
+            return
+        squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
+        value = score(left, right, left_weight, right_weight, span, 1, squares)
+        # a missing value seen later goes with the larger side
+        side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > node_rows)
+        keep_split(desk, rank, feature, value, cut, side, threshold)
+
+    return part_of(judge_class_cut, variant)
+
+
+def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
+    """Score a cut; moments of its sides are in cell_sums, as `side_of` numbers them."""
+
+    def judge_moment_cut(
+        problem, scratch, desk, rank, feature, cut, threshold, key, node_rows, left_rows, n_missing
+    ):
+        total, real, sums = scratch.total, scratch.real, scratch.cell_sums
+        monotone = problem.monotone[feature]
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        missing_left = n_missing > 0 and draws_left(feature, threshold, key)
+        weight, total_y, second = sums[3], sums[4], sums[5]
+        if missing_left:
+            left_rows += n_missing
+            weight, total_y, second = weight + sums[6], total_y + sums[7], second + sums[8]
+        for i in range(9):
+            sums[i] = 0.0
+        left = (weight, total_y, second)
+        right = (total[0] - weight, total[1] - total_y, total[2] - second)
+        if not allows(min_leaf, min_weight, node_rows, left_rows, left[0], right[0]):
+            return
+        if monotone != 0 and not keeps_order(
+            monotone,
+            left[1] / left[0],
+            right[1] / right[0],
+            real[ASK_LOWER],
+            real[ASK_UPPER],
+        ):
+            return
+        value = score(left, right, 1)
+        # a missing value seen later goes with the larger side
+        side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > node_rows)
+        keep_split(desk, rank, feature, value, cut, side, threshold)
+
+    return part_of(judge_moment_cut, variant)
+
+
+def make_class_cut_search(score: Callable[..., float], variant: str | None) -> Any:
+    """A random cut by class weights; ``score`` as in `scan.make_class_scan`."""
+    judge = _make_class_judge(score, variant)
+
+    def search_class_cut(slots, node, feature, rank, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk = load_desk(slots, desk_at)
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        bins, row, stats = problem.bins, rows.row, rows.stats
+        offset, n_classes = feature * problem.whole[N_ROWS], scratch.ask[ASK_N_TOTALS]
+        anew = scratch.ask[ASK_ANEW]
+        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
+        low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
+        if high < 0 or (n_missing == 0 and low == high):
+            return 0.0
+        threshold, cut = draw_cut(problem, feature, low, high, nodes.key[node])
+        sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
+        for j in range(first, last):
+            side = side_of(int64(bins[offset + row[j]]), cut)
+            left_rows += side & 1
+            n_missing += side >> 1
+            sums[side * n_classes + labels[j - shift]] += stats[j]
+        judge(
+            problem,
+            scratch,
+            desk,
+            rank,
+            feature,
+            cut,
+            threshold,
+            nodes.key[node],
+            last - first,
+            left_rows,
+            n_missing,
+        )
+        return 1.0
+
+    return specialise(search_class_cut, variant)
+
+
+def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> Any:
+    """A random cut by the moments of one output; ``score`` as in `scan.make_moment_scan`."""
+    judge = _make_moment_judge(score, variant)
+
+    def search_moment_cut(slots, node, feature, rank, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk = load_desk(slots, desk_at)
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        bins, row, stats = problem.bins, rows.row, rows.stats
+        offset = feature * problem.whole[N_ROWS]
+        low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
+        if high < 0 or (n_missing == 0 and low == high):
+            return 0.0
+        threshold, cut = draw_cut(problem, feature, low, high, nodes.key[node])
+        sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
+        for j in range(first, last):
+            side = side_of(int64(bins[offset + row[j]]), cut)
+            left_rows += side & 1
+            n_missing += side >> 1
+            for s in range(3):
+                sums[3 * side + s] += stats[3 * j + s]
+        judge(
+            problem,
+            scratch,
+            desk,
+            rank,
+            feature,
+            cut,
+            threshold,
+            nodes.key[node],
+            last - first,
+            left_rows,
+            n_missing,
+        )
+        return 1.0
+
+    return specialise(search_moment_cut, variant)
+
+
+# --- all cuts of a node ---------------------------------------------------------------
+
+
+@inlined
+def draw_cuts(problem, nodes, node, scratch, desk):
+    """Draw the cut of each number feature that is searched; whether one has missing values."""
+    missing = False
+    for place in range(desk.words[WORD_DRAWN]):
+        feature = desk.features[place]
+        if problem.is_category[feature]:
+            continue
+        low, high = int64(scratch.low[feature]), int64(scratch.high[feature]) - 1
+        missing |= scratch.top[feature] == MISSING_BIN
+        threshold, cut = draw_cut(problem, feature, low, high, nodes.key[node])
+        scratch.thresholds[feature], scratch.cuts[feature] = threshold, cut
+    return missing
+
+
+@part
+def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, missing):
+    """Rows of each class below the cut of each feature, then those that have no value.
+
+    They are in lane_counts, or in lane_rows where they may be more than a lane can count.
+    """
+    by_row, stride = problem.by_row, problem.whole[ROW_STRIDE]
+    counts, cuts, known = scratch.lane_counts, scratch.cuts, scratch.known_codes
+    n_cells = (1 + int64(missing)) * n_classes * stride
+    for begin in range(first, last, MOST_COUNTED):
+        end = min(last, begin + MOST_COUNTED)
+        for lane in range(0, stride, LANES):
+            for j in range(begin, end):
+                start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                count_up_to(by_row, start, cuts, lane, counts, at, uint8(1))
+            if missing:
+                for j in range(begin, end):
+                    start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                    at += n_classes * stride
+                    count_above(by_row, start, known, lane, counts, at, uint8(1))
+        if last - first > MOST_COUNTED:
+            for cell in range(n_cells):
+                scratch.lane_rows[cell] += counts[cell]
+                counts[cell] = 0
+    return n_cells
+
+
+@inlined
+def rows_in_lane(scratch, node_rows, cell):
+    """What `count_sides` counted."""
+    counted = int64(scratch.lane_counts[cell])
+    return scratch.lane_rows[cell] if node_rows > MOST_COUNTED else counted
+
+
+@inlined
+def clear_lanes(scratch, node_rows, n_cells):
+    """Leave nothing of what `count_sides` counted."""
+    if node_rows > MOST_COUNTED:
+        for cell in range(n_cells):
+            scratch.lane_rows[cell] = 0
+    else:
+        for cell in range(n_cells):
+            scratch.lane_counts[cell] = 0
+
+
+def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> Any:
+    """`make_class_cut_search` for all features of a node whose rows weigh 1 each."""
+    judge = _make_class_judge(score, variant)
+
+    def search_class_cuts(slots, node, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk = load_desk(slots, desk_at)
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        n_classes, anew = scratch.ask[ASK_N_TOTALS], scratch.ask[ASK_ANEW]
+        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
+        stride, node_rows, sums = problem.whole[ROW_STRIDE], last - first, scratch.cell_sums
+        missing = draw_cuts(problem, nodes, node, scratch, desk)
+        n_cells = count_sides(
+            problem, scratch, rows.row, labels, shift, first, last, n_classes, missing
+        )
+        for place in range(desk.words[WORD_DRAWN]):
+            feature, rank = desk.features[place], int64(0)
+            if problem.is_category[feature]:
+                call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+            else:
+                left_rows, n_missing = int64(0), int64(0)
+                for k in range(n_classes):
+                    count = rows_in_lane(scratch, node_rows, k * stride + feature)
+                    left_rows += count
+                    sums[n_classes + k] = count
+                    if missing:
+                        cell = (n_classes + k) * stride + feature
+                        count = rows_in_lane(scratch, node_rows, cell)
+                        n_missing += count
+                        sums[2 * n_classes + k] = count
+                judge(
+                    problem,
+                    scratch,
+                    desk,
+                    rank,
+                    feature,
+                    int64(scratch.cuts[feature]),
+                    scratch.thresholds[feature],
+                    nodes.key[node],
+                    node_rows,
+                    left_rows,
+                    n_missing,
+                )
+            if nothing_better(problem, nodes, node, desk, rank):
+                break
+        clear_lanes(scratch, node_rows, n_cells)
+        return 0.0
+
+    return specialise(search_class_cuts, variant)
+
+
+def make_moment_cuts_search(
+    score: Callable[..., float], first_moments: bool, variant: str | None
+) -> Any:
+    """`make_moment_cut_search` for all features of a node whose rows weigh 1 each.
+
+    With ``first_moments`` the score reads weights and sums only, no second moments.
+    """
+    judge = _make_moment_judge(score, variant)
+    n_sums = 1 if first_moments else 2
+
+    def search_moment_cuts(slots, node, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk = load_desk(slots, desk_at)
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        by_row, stride, row, stats = problem.by_row, problem.whole[ROW_STRIDE], rows.row, rows.stats
+        node_rows, sums, lanes = last - first, scratch.cell_sums, scratch.lane_sums
+        cuts, known = scratch.cuts, scratch.known_codes
+        missing = draw_cuts(problem, nodes, node, scratch, desk)
+        n_cells = count_sides(
+            problem, scratch, row, scratch.no_labels, first, first, last, int64(1), missing
+        )
+        for lane in range(0, problem.whole[N_FEATURES], SUM_LANES):
+            for s in range(n_sums):
+                stat, at = int64(1 + s), 2 * s * stride + lane
+                add_up_to(by_row, stride, row, first, last, lane, cuts, stats, stat, lanes, at)
+                if missing:
+                    at += stride
+                    add_above(by_row, stride, row, first, last, lane, known, stats, stat, lanes, at)
+        for place in range(desk.words[WORD_DRAWN]):
+            feature, rank = desk.features[place], int64(0)
+            if problem.is_category[feature]:
+                call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+            else:
+                left_rows, n_missing = rows_in_lane(scratch, node_rows, feature), int64(0)
+                if missing:
+                    n_missing = rows_in_lane(scratch, node_rows, stride + feature)
+                sums[3], sums[6] = left_rows, n_missing
+                for s in range(n_sums):
+                    sums[4 + s] = lanes[2 * s * stride + feature]
+                    sums[7 + s] = lanes[(2 * s + 1) * stride + feature]
+                judge(
+                    problem,
+                    scratch,
+                    desk,
+                    rank,
+                    feature,
+                    int64(scratch.cuts[feature]),
+                    scratch.thresholds[feature],
+                    nodes.key[node],
+                    node_rows,
+                    left_rows,
+                    n_missing,
+                )
+            if nothing_better(problem, nodes, node, desk, rank):
+                break
+        clear_lanes(scratch, node_rows, n_cells)
+        for cell in range(2 * n_sums * stride):
+            lanes[cell] = 0.0
+        return 0.0
+
+    return specialise(search_moment_cuts, variant)
+
+
+TOGETHER_SIGNATURE = float64(SLOTS, int64, int64)

@@ -1,0 +1,155 @@
+"""Categories in forests: not learnt by heart where a node has few rows of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import hornbeam as hb
+from hornbeam.kernels.split_categories import ROWS_PER_CATEGORY
+
+N_TOWNS = 6
+FORESTS = [
+    hb.RandomForestClassifier,
+    hb.RandomForestRegressor,
+    hb.ExtraTreesClassifier,
+    hb.ExtraTreesRegressor,
+]
+
+
+def towns(rows_each: int, missing: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Six towns, each with a mean of its own, in another order than their names."""
+    words = list("abcdef") * rows_each + [None] * missing
+    means = {"a": 3.0, "b": 0.0, "c": 5.0, "d": 1.0, "e": 4.0, "f": 2.0, None: 2.5}
+    noise = np.random.default_rng(0).normal(0, 0.1, len(words))
+    y = np.array([means[word] for word in words]) + noise
+    return pd.DataFrame({"town": pd.Categorical(words, categories=list("abcdef"))}), y
+
+
+BY_MEAN = [1, 3, 5, 0, 4, 2]
+
+
+def stumps(forest: Any, X: Any, y: Any, **params: Any) -> Any:
+    given = {"max_depth": 1, "bootstrap": False, "n_estimators": 60, "random_state": 0, **params}
+    return forest(**given).fit(X, y)
+
+
+def left_sets(forest: Any) -> list[tuple[int, ...]]:
+    trees = (tree.tree_ for tree in forest.estimators_)
+    return [tuple(map(int, tree.category_set(0))) for tree in trees if tree.feature[0] >= 0]
+
+
+# --- the best split --------------------------------------------------------------------------
+
+
+def test_names_are_not_learnt_by_heart() -> None:
+    """A column of names parts every node into pure halves, unless a forest is cautious."""
+    names = pd.DataFrame({"name": [f"n{i}" for i in range(100)]})
+    y = np.random.default_rng(0).integers(0, 2, 100)
+    by_heart = stumps(hb.RandomForestClassifier, names, y, category_split="subset")
+    cautious = stumps(hb.RandomForestClassifier, names, y)
+    assert by_heart.score(names, y) == 1.0
+    assert all(tree.tree_.impurity[1:].max() > 0.4 for tree in cautious.estimators_)
+    assert len(set(left_sets(cautious))) == 60, "each node draws an order of its own"
+
+
+def test_names_count_less_beside_a_good_column() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=300), "name": [f"n{i // 2}" for i in range(300)]})
+    y = (X["x"] + rng.normal(0, 0.7, 300) > 0).to_numpy().astype(int)
+    share = {
+        rule: hb.RandomForestClassifier(category_split=rule, random_state=0)
+        .fit(X, y)
+        .feature_importances_[1]
+        for rule in ("cautious", "subset")
+    }
+    assert share["cautious"] < 0.75 * share["subset"]
+
+
+@pytest.mark.parametrize("forest", FORESTS[:2])
+def test_with_rows_enough_the_best_subset_is_found(forest: Any) -> None:
+    X, y = towns(ROWS_PER_CATEGORY)
+    if forest is hb.RandomForestClassifier:
+        y = (y > 1.5).astype(int)
+    for missing in (None, 7):  # rows that lack a town count for the node
+        X.loc[:0, "town"] = None if missing else X["town"][0]
+        assert (
+            stumps(forest, X, y).digest() == stumps(forest, X, y, category_split="subset").digest()
+        )
+
+
+def test_with_fewer_rows_orders_are_drawn() -> None:
+    X, y = towns(ROWS_PER_CATEGORY - 1)
+    assert len(set(left_sets(stumps(hb.RandomForestRegressor, X, y)))) > 10
+    best = left_sets(stumps(hb.RandomForestRegressor, X, y, category_split="subset"))
+    assert set(best) == {tuple(sorted(BY_MEAN[:3]))}
+
+
+# --- a random split --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0, 10])
+def test_extra_trees_cut_the_order_of_the_means(missing: int) -> None:
+    X, y = towns(20, missing)
+    found = set(left_sets(stumps(hb.ExtraTreesRegressor, X, y, n_estimators=300)))
+    low = {tuple(sorted(BY_MEAN[:n])) for n in range(1, N_TOWNS)}
+    high = {tuple(sorted(BY_MEAN[n:])) for n in range(1, N_TOWNS)}
+    assert found == low | high, "every cut, and missing values with either side"
+
+
+def test_extra_trees_cut_the_order_of_any_class() -> None:
+    X, _ = towns(20)
+    y = np.tile([0, 0, 0, 1, 2, 2], 20)  # a class for some towns: the towns of one are together
+    found = set(left_sets(stumps(hb.ExtraTreesClassifier, X, y, n_estimators=300)))
+    groups = {(0, 1, 2), (3,), (4, 5)}
+    others = {tuple(sorted(set(range(N_TOWNS)) - set(group))) for group in groups}
+    assert found == groups | others
+
+
+def test_extra_trees_draw_subsets_of_categories_with_few_rows() -> None:
+    X, y = towns(2)
+    found = left_sets(stumps(hb.ExtraTreesRegressor, X, y, n_estimators=600))
+    assert all(0 < len(chosen) < N_TOWNS for chosen in found)
+    assert len(set(found)) == 2**N_TOWNS - 2
+
+
+# --- and otherwise ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("finder", ["histogram", "exact"])
+def test_nodes_know_where_their_rows_went(forest: Any, finder: str) -> None:
+    X, y = towns(4, 5)
+    X["code"] = [f"c{i % 17}" for i in range(len(X))]
+    y = (y > 2).astype(int) if forest in (FORESTS[0], FORESTS[2]) else y
+    grown = forest(n_estimators=8, bootstrap=False, finder=finder, random_state=0).fit(X, y)
+    leaves = grown.apply(X)
+    for number, tree in enumerate(grown.estimators_):
+        here = np.bincount(leaves[:, number], minlength=len(tree.tree_.n_samples))
+        leaf = tree.tree_.feature < 0
+        assert np.array_equal(here[leaf], tree.tree_.n_samples[leaf])
+
+
+def test_medians_take_random_sides_too() -> None:
+    X, y = towns(20, 10)
+    forest = stumps(hb.ExtraTreesRegressor, X, y, criterion="absolute_error")
+    assert all(0 < len(chosen) <= N_TOWNS for chosen in left_sets(forest))
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+def test_a_tree_of_a_forest_can_be_fitted_again(forest: Any) -> None:
+    X, y = towns(4)
+    y = (y > 2).astype(int) if forest in (FORESTS[0], FORESTS[2]) else y
+    tree = stumps(forest, X, y).estimators_[0]
+    assert tree.category_split == "subset"
+    assert clone(tree).fit(X, y).tree_.feature.size == 3
+
+
+def test_another_rule_is_refused() -> None:
+    X, y = towns(4)
+    with pytest.raises(ValueError, match="category_split"):
+        hb.RandomForestRegressor(category_split="bold").fit(X, y)

@@ -1,0 +1,80 @@
+"""Vectors of codes against what NumPy says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit, uint8
+
+from hornbeam.kernels.lanes import (
+    LANES,
+    PLACE_LANES,
+    SUM_LANES,
+    add_above,
+    add_up_to,
+    count_above,
+    count_up_to,
+    count_up_to_place,
+)
+
+N_ROWS, STRIDE = 90, 64
+
+
+@njit
+def _count(by_row, stride, row, cuts, below, above):
+    for lane in range(0, stride, LANES):
+        for j in range(len(row)):
+            start = row[j] * stride + lane
+            count_up_to(by_row, start, cuts, lane, below, lane, uint8(1))
+            count_above(by_row, start, cuts, lane, above, lane, uint8(2))
+
+
+@njit
+def _add(by_row, stride, row, cuts, stats, below, above):
+    for lane in range(0, stride, SUM_LANES):
+        n_rows = len(row)
+        add_up_to(by_row, stride, row, 0, n_rows, lane, cuts, stats, 1, below, lane)
+        add_above(by_row, stride, row, 0, n_rows, lane, cuts, stats, 2, above, lane)
+
+
+@njit
+def _count_places(places, at, limit):
+    return count_up_to_place(places, at, limit)
+
+
+@pytest.fixture
+def table():
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 256, (N_ROWS, STRIDE)).astype(np.uint8)
+    row = random.choice(N_ROWS, 60, replace=False).astype(np.int32)
+    cuts = random.integers(0, 256, STRIDE).astype(np.uint8)
+    return codes, row, cuts
+
+
+def test_codes_are_counted_on_both_sides_of_a_cut(table):
+    codes, row, cuts = table
+    below, above = np.full(STRIDE, 3, np.uint8), np.zeros(STRIDE, np.uint8)
+    _count(codes.ravel(), STRIDE, row, cuts, below, above)
+    n_below = (codes[row] <= cuts).sum(axis=0)
+    assert np.array_equal(below, 3 + n_below)
+    assert np.array_equal(above, 2 * (len(row) - n_below))
+
+
+def test_sums_are_added_in_the_order_of_the_rows(table):
+    codes, row, cuts = table
+    stats = np.random.default_rng(1).normal(size=(len(row), 3))
+    below, above = np.zeros(STRIDE), np.zeros(STRIDE)
+    _add(codes.ravel(), STRIDE, row, cuts, stats.ravel(), below, above)
+    is_below = codes[row] <= cuts
+    for feature in range(STRIDE):
+        total = [0.0, 0.0]
+        for j in range(len(row)):
+            side = 0 if is_below[j, feature] else 1
+            total[side] += stats[j, 1 + side]
+        assert [below[feature], above[feature]] == total
+
+
+@pytest.mark.parametrize("limit", [-1.0, 0.0, 6.5, 15.0, 99.0, np.inf])
+def test_places_are_counted_up_to_a_limit(limit):
+    places = np.concatenate([[np.nan], np.arange(PLACE_LANES, dtype=float), [0.0]])
+    assert _count_places(places, 1, limit) == np.count_nonzero(places[1:-1] <= limit)
