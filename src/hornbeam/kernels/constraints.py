@@ -13,7 +13,7 @@ from hornbeam.kernels.state import (
     load_nodes,
     load_problem,
 )
-from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.kernel import inlined, step
 from hornbeam.runtime.pointers import SLOTS
 
 
@@ -24,7 +24,7 @@ def value_of(problem, nodes, node):
     return total if problem.whole[VALUE_IS_TOTAL] else total / nodes.weight[node]
 
 
-@kernel
+@step
 def hand_on_bounds(slots, node):
     """Bound the values of a node's children by its own bounds and by their middle."""
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)

@@ -30,12 +30,12 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import NEXT_TASK, atomic_store
-from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.kernel import inlined, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import draw_below
 
 
-@kernel
+@step
 def plan_all(slots, node, desk_at, drawn):
     """List the features that are not known to be constant in a node, to search them all."""
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
@@ -62,7 +62,7 @@ def is_constant(problem, nodes, node, scratch, feature):
     )
 
 
-@kernel
+@step
 def plan_drawn(slots, node, desk_at, drawn):
     """Draw the features of a node's next round, after ``drawn`` of them (Fisher-Yates).
 

@@ -10,7 +10,7 @@ import math
 from numba import float64, int64
 
 from hornbeam.kernels.state import NODES_AT, UNSEEN, WORD_TAIL, load_desk, load_nodes
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.pointers import SLOTS
 
 
@@ -22,7 +22,7 @@ def comes_before(nodes, one, other):
     return gain_one > gain_other or (gain_one == gain_other and one < other)
 
 
-@kernel
+@step
 def sift(slots, desk_at, place):
     """Bring the node at ``place`` of the frontier, the only one out of order, to its place."""
     nodes, desk = load_nodes(slots, NODES_AT), load_desk(slots, desk_at)

@@ -27,7 +27,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import trailing_zeros
-from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 
 INSERTION_LIMIT = 24
@@ -95,8 +95,8 @@ def sort_keys(keys, spare, count, low, high, counters):
     mask = uint64((1 << digit) - 1)
     base = uint64(low) << uint64(32)
     in_spare = 0
-    for step in range(passes):
-        shift = uint64(32 + step * digit)
+    for turn in range(passes):
+        shift = uint64(32 + turn * digit)
         source, target = keys, spare
         if in_spare == 1:
             source, target = spare, keys
@@ -118,7 +118,7 @@ def sort_keys(keys, spare, count, low, high, counters):
     return in_spare
 
 
-@kernel
+@step
 def sort_rows(slots, feature, first, last):
     """List the rows of a node by ascending code, missing ones last.
 
@@ -155,7 +155,7 @@ def note_codes(problem, scratch, feature, n_rows):
     return note
 
 
-@kernel
+@step
 def count_labels(slots, feature, first, last):
     """Histogram of a node's rows, each of weight 1: a cell per (code, class).
 
@@ -189,7 +189,7 @@ def count_labels(slots, feature, first, last):
     return 0.0
 
 
-@kernel
+@step
 def count_sums(slots, feature, first, last):
     """Histogram of a node's rows: a cell per (code, class), or per code for moments."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)

@@ -34,7 +34,7 @@ from hornbeam.kernels.state import (
     ASK_UPPER,
     ASK_WEIGHT,
 )
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 
 # Blocks of ``order``.
 VALUES, ITEMS, SPARE, RANKS, TREE_WEIGHT, TREE_SUM, LOSS, LEFT_MEDIAN, RIGHT_MEDIAN = range(9)
@@ -146,7 +146,7 @@ def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, ea
             order[LEFT_MEDIAN * count + place] = median
 
 
-@kernel
+@step
 def scan_order(keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real):
     """Scan of the absolute error (see kernels/scan.py for the protocol)."""
     n_keys, count = ask[ASK_KEYS], ask[ASK_ROWS]
@@ -195,7 +195,7 @@ def scan_order(keys, labels, stats, rows, class_start, total, start, left, right
     return best
 
 
-@kernel
+@step
 def sum_order(labels, stats, class_start, total, order, ask, real):
     """Medians of a node's rows, and the mean absolute error around them."""
     first, count = ask[ASK_FIRST], ask[ASK_LAST] - ask[ASK_FIRST]

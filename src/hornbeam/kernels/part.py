@@ -29,7 +29,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.kernel import inlined, kernel
+from hornbeam.runtime.kernel import inlined, step
 from hornbeam.runtime.pointers import SLOTS
 
 NOT_LEFT = -1  # below every code
@@ -49,7 +49,7 @@ def list_sides(problem, scratch, desk, rank, feature, cut, missing_left):
     sides[MISSING_BIN] = missing_left
 
 
-@kernel
+@step
 def part_labelled(slots, node, desk_at, rank):
     """Part rows that have one label and one weight each; codes are bins."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -85,7 +85,7 @@ def part_labelled(slots, node, desk_at, rank):
     return float64(left)
 
 
-@kernel
+@step
 def part_moments(slots, node, desk_at, rank):
     """Part rows that have three moments each; codes are bins."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -121,7 +121,7 @@ def part_moments(slots, node, desk_at, rank):
     return float64(left)
 
 
-@kernel
+@step
 def part_rows(slots, node, desk_at, rank):
     """Part rows in the general case: any labels, statistics and codes."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)

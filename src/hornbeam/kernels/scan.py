@@ -42,7 +42,7 @@ from hornbeam.kernels.state import (
     ASK_WEIGHT,
     ASK_WHOLE_WEIGHTS,
 )
-from hornbeam.runtime.kernel import part, specialise
+from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.pointers import pointer_type
 
 # keys, labels, stats, rows per entry, class_start, total, start, left, right, order, ask, real
@@ -139,7 +139,7 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
                 ask[ANSWER_ROWS] = left_rows
         return best
 
-    return specialise(scan_classes, variant)
+    return step(scan_classes, variant)
 
 
 def make_class_summary(impurity: Callable[..., float], variant: str | None) -> Any:
@@ -164,7 +164,7 @@ def make_class_summary(impurity: Callable[..., float], variant: str | None) -> A
         real[ANSWER_WEIGHT] = weight
         return impurity(total, weight, class_start, n_labels)
 
-    return specialise(sum_classes, variant)
+    return step(sum_classes, variant)
 
 
 def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
@@ -209,7 +209,7 @@ def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
                 ask[ANSWER_ROWS] = left_rows
         return best
 
-    return specialise(scan_moments, variant)
+    return step(scan_moments, variant)
 
 
 def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> Any:
@@ -232,4 +232,4 @@ def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> 
         # sums of equal values carry rounding errors that look like an impurity
         return 0.0 if pure else impurity(total, n_outputs)
 
-    return specialise(sum_moments, variant)
+    return step(sum_moments, variant)

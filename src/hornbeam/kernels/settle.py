@@ -38,7 +38,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import NODE_COUNT, atomic_add, call_address
-from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive
 
@@ -111,7 +111,7 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
     return child
 
 
-@kernel
+@step
 def settle(slots, node, desk_at, size):
     """Turn the best split of a node into children; returns 1 if the gain is large enough.
 

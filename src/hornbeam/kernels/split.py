@@ -66,7 +66,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 
 # A histogram pays while there are at most this many codes per row of the node (64 of them
@@ -101,7 +101,7 @@ def ask_about_node(problem, nodes, node, scratch):
         scratch.total[k] = nodes.totals[node * n_totals + k]
 
 
-@kernel
+@step
 def number_anew(slots, node):
     """Number the classes that a node has from 0 up, so that the others cost no time.
 
@@ -240,7 +240,7 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side)
     return improved
 
 
-@kernel
+@step
 def order_entries(slots, node, feature):
     """List the node's entries by ascending code, as histogram cells or as sorted rows.
 
@@ -274,7 +274,7 @@ def order_entries(slots, node, feature):
 ORDER_SIGNATURE = float64(SLOTS, int64, int64)
 
 
-@kernel
+@step
 def search_number(slots, node, feature, rank, desk_at):
     """Best cut of a number feature; returns 0 if it is constant in the node, else 1.
 

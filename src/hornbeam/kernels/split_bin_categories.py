@@ -48,7 +48,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address, trailing_zeros
-from hornbeam.runtime.kernel import inlined, part, part_of, specialise
+from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
 
 
@@ -218,4 +218,4 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
             return call_address(general, (slots, node, feature, rank, desk_at))
         return float64(varies)
 
-    return specialise(search_class_categories, variant)
+    return step(search_class_categories, variant)

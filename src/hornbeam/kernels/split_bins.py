@@ -47,7 +47,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address, trailing_zeros
-from hornbeam.runtime.kernel import inlined, part, part_of, specialise
+from hornbeam.runtime.kernel import inlined, part, part_of, step
 
 ROW_UNIT = 1 << 32
 WEIGHT_MASK = ROW_UNIT - 1
@@ -305,7 +305,7 @@ def make_class_bins_search(
                 scratch.cell_sums[n_codes * n_classes + k] = 0.0
         return float64(n_found > 0 and n_found + (missing > 0) > 1)
 
-    return specialise(search_class_bins, variant)
+    return step(search_class_bins, variant)
 
 
 def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
@@ -382,7 +382,7 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
             return call_address(search, (slots, node, feature, rank, desk_at))
         return judge(problem, scratch, load_desk(slots, desk_at), rank, feature, last - first)
 
-    return specialise(search_class_pair, variant)
+    return step(search_class_pair, variant)
 
 
 @inlined
@@ -453,7 +453,7 @@ def make_class_pairs_search(score: Callable[..., float], variant: str | None) ->
                 words[cell] = 0
         return 0.0
 
-    return specialise(search_class_pairs, variant)
+    return step(search_class_pairs, variant)
 
 
 # --- moments --------------------------------------------------------------------------
@@ -467,7 +467,7 @@ def make_moment_bins_search(
     With ``first_moments`` the score reads weights and sums only, no second moments. A cell
     is the number of rows, their weight, their sum and, if it is read, the second moment.
     """
-    step = 3 if first_moments else 4
+    width = 3 if first_moments else 4
 
     def fill_moment_cells(problem, rows, scratch, feature, first, last):
         """Missing values come after the last code."""
@@ -477,11 +477,11 @@ def make_moment_bins_search(
         for j in range(first, last):
             code = min(int64(bins[offset + row[j]]), n_codes)
             occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cells[step * code] += 1.0
-            cells[step * code + 1] += stats[3 * j]
-            cells[step * code + 2] += stats[3 * j + 1]
+            cells[width * code] += 1.0
+            cells[width * code + 1] += stats[3 * j]
+            cells[width * code + 2] += stats[3 * j + 1]
             if not first_moments:
-                cells[step * code + 3] += stats[3 * j + 2]
+                cells[width * code + 3] += stats[3 * j + 2]
 
     def scan_moment_cells(problem, scratch, feature, node_rows, missing_left, clear):
         n_codes, cells, occupied = problem.n_codes[feature], scratch.cell_sums, scratch.occupied
@@ -491,7 +491,7 @@ def make_moment_bins_search(
         monotone = problem.monotone[feature]
         left_rows, left_weight, left_sum, left_second = int64(0), 0.0, 0.0, 0.0
         if missing_left:
-            cell = n_codes * step
+            cell = n_codes * width
             left_rows = int64(cells[cell])
             left_weight, left_sum = cells[cell + 1], cells[cell + 2]
             if not first_moments:
@@ -506,7 +506,7 @@ def make_moment_bins_search(
                 bits &= bits - uint64(1)
                 if code >= n_codes:
                     break
-                cell = code * step
+                cell = code * width
                 n_found += 1
                 left_rows += int64(cells[cell])
                 left_weight += cells[cell + 1]
@@ -549,7 +549,7 @@ def make_moment_bins_search(
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         fill_cells(problem, rows, scratch, feature, first, last)
-        missing_at = problem.n_codes[feature] * step
+        missing_at = problem.n_codes[feature] * width
         n_missing = int64(scratch.cell_sums[missing_at])
         n_found = 0
         for missing_left in range(1 + (n_missing > 0)):
@@ -561,8 +561,8 @@ def make_moment_bins_search(
             side = missing_left if n_missing > 0 else int64(2 * left_rows > last - first)
             keep_split(desk, rank, feature, value, code, side, math.nan)
         if n_missing > 0:
-            for i in range(step):
+            for i in range(width):
                 scratch.cell_sums[missing_at + i] = 0.0
         return float64(n_found > 0 and n_found + (n_missing > 0) > 1)
 
-    return specialise(search_moment_bins, variant)
+    return step(search_moment_bins, variant)

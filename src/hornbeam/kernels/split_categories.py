@@ -51,7 +51,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import atomic_add, call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
@@ -353,7 +353,7 @@ def search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, de
         try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
 
 
-@kernel
+@step
 def search_category(slots, node, feature, rank, desk_at):
     """Split of a category feature; the protocol is that of `split.search_number`."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -376,7 +376,7 @@ def search_category(slots, node, feature, rank, desk_at):
     return 1.0
 
 
-@kernel
+@step
 def keep_category_set(slots, node, rank, desk_at):
     """Write the bit set of categories that go left.
 

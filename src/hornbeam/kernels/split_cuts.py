@@ -51,7 +51,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import inlined, part, part_of, specialise
+from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.pointers import SLOTS
 
 # A lane counts up to 255 before it overflows.
@@ -212,7 +212,7 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         )
         return 1.0
 
-    return specialise(search_class_cut, variant)
+    return step(search_class_cut, variant)
 
 
 def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -252,7 +252,7 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         )
         return 1.0
 
-    return specialise(search_moment_cut, variant)
+    return step(search_moment_cut, variant)
 
 
 # --- all cuts of a node ---------------------------------------------------------------
@@ -367,7 +367,7 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
         clear_lanes(scratch, node_rows, n_cells)
         return 0.0
 
-    return specialise(search_class_cuts, variant)
+    return step(search_class_cuts, variant)
 
 
 def make_moment_cuts_search(
@@ -431,7 +431,7 @@ def make_moment_cuts_search(
             lanes[cell] = 0.0
         return 0.0
 
-    return specialise(search_moment_cuts, variant)
+    return step(search_moment_cuts, variant)
 
 
 TOGETHER_SIGNATURE = float64(SLOTS, int64, int64)

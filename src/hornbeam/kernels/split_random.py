@@ -26,7 +26,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
 
@@ -92,7 +92,7 @@ def random_value(problem, feature, low, high, key):
     return threshold, cut
 
 
-@kernel
+@step
 def search_random_number(slots, node, feature, rank, desk_at):
     """Random cut of a number feature; the protocol is that of `split.search_number`."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)

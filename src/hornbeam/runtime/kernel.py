@@ -39,6 +39,7 @@ BOUNDS_CHECK = os.environ.get("HORNBEAM_BOUNDSCHECK", "") not in ("", "0")
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKSUM_BYTES = 32
 _UNUSED_DAYS = 90
+_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,15 +53,21 @@ def kernel(function: Function) -> Function:
     return specialise(function, variant="")
 
 
+def step(function: Function, variant: str | None = "") -> Function:
+    """Compile a kernel that only other kernels call, by its address (see `address_of`).
+
+    It has no wrapper for Python, which takes time to compile. ``variant`` as in `specialise`.
+    """
+    return specialise(function, variant, **_NO_WRAPPERS)
+
+
 def part(function: Function) -> Function:
     """Compile a function that only kernels call, without the wrapper that Python needs.
 
     It is not stored: the kernels that it is part of are. Its machine code becomes part of
     theirs, since a call that hands over NamedTuples of pointers would copy them all.
     """
-    return _compile(
-        function, None, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
-    )
+    return _compile(function, None, **_NO_WRAPPERS, forceinline=True)
 
 
 def inlined(function: Function) -> Function:
@@ -71,12 +78,13 @@ def inlined(function: Function) -> Function:
     return _compile(function, None, inline="always")
 
 
-def specialise(function: Function, variant: str | None) -> Function:
+def specialise(function: Function, variant: str | None, **options: Any) -> Function:
     """Compile a function made by a factory; ``variant`` tells its closures apart.
 
     With ``variant=None`` what the function depends on is unknown, so it is not stored.
     """
-    return _compile(function if variant == "" else with_own_name(function, variant), variant)
+    own = function if variant == "" else with_own_name(function, variant)
+    return _compile(own, variant, **options)
 
 
 def part_of(function: Function, variant: str | None) -> Function:

@@ -168,7 +168,6 @@ class Stage:
         size: int,
     ) -> None:
         compiled(expand, EXPAND_SIGNATURE)
-        compiled(make_tile, TILE_SIGNATURE)
         self.seconds = growth_seconds(most_rows, len(codes.n_codes), rules)
         self.size = size
         self.problem = _make_problem(codes, target, criterion, rules)
@@ -176,6 +175,10 @@ class Stage:
         self.together = _search_together(criterion, rules, self.problem)
         self.least_lane_rows = MAX_BINS if rules.random_cuts else _LEAST_LANE_ROWS
         self.whole[s.THREADS] = size
+        if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
+            self.whole[s.TASK_ROWS] = 0  # the whole table is as small as a tile
+        if self.whole[s.TASK_ROWS] > 0:
+            compiled(make_tile, TILE_SIGNATURE)
         self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
         n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size
         self.whole[s.SET_CAPACITY] = n_sets * self.whole[s.CATEGORY_WORDS]

@@ -18,7 +18,7 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive, derive_for_feature
 
 
@@ -51,7 +51,7 @@ def keep_smallest(team, may_ask, at, n_active, key, kept):
     return kept
 
 
-@kernel
+@step
 def choose_features(slots, node, which, unused, unused_too, rank):
     """Mark the features a node may ask: drawn for its tree, level and node, and allowed."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)

@@ -67,7 +67,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier, call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import kernel, part, step
 
 GAIN_NOISE = 2.0**-40  # share of a node's objective that may be rounding error
 
@@ -84,7 +84,7 @@ def expect_more_than(table, nodes, team, place, node):
     team.best_whole[place * N_BEST_WHOLE + BEST_FEATURE] = -1
 
 
-@kernel
+@step
 def count_and_search(slots, build, other, size, unused, rank):
     """Search the new nodes, block by block of columns; count those first, if need be."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
@@ -126,7 +126,7 @@ def count_and_search(slots, build, other, size, unused, rank):
             call_address(search, (slots, int64(1), other_slot, start, stop, rank))
 
 
-@kernel
+@step
 def adopt_best(slots, node, which, size, unused, rank):
     """Take the best split any thread has found: largest gain, then smallest feature."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)

@@ -31,7 +31,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.runtime.atomics import atomic_add, prefetch
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import kernel, part, step
 
 # Columns counted in one pass over some rows: their tile stays in the cache.
 BLOCK_COLUMNS = 64
@@ -217,7 +217,7 @@ def fill_default(table, nodes, cells, node, slot, feature):
         cells[base + default] = total
 
 
-@kernel
+@step
 def add_shared(slots, slot, feature, size, unused, rank):
     """Add up the histograms of all threads, for one feature, into a slot."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)

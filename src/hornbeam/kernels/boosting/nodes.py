@@ -64,7 +64,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store, call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 
 ROUNDING = 2.0**-20  # equal hessians that are rounded still seem to be enough rows
 
@@ -228,7 +228,7 @@ def ask_for_more(nodes, node, n_left, n_right):
     nodes.least_rows[node] *= seemed / float(min(n_left, n_right))
 
 
-@kernel
+@step
 def settle_split(slots, node, n_left, size, unused, rank):
     """Make the children of a node whose rows are flagged; 0 if one has too few rows.
 
@@ -278,7 +278,7 @@ def prepare_sparse(slots, table, nodes, team, node, size):
     return True
 
 
-@kernel
+@step
 def next_split(slots, size, unused, unused_too, none, rank):
     """Take nodes from the frontier until all threads are needed, or none is left.
 

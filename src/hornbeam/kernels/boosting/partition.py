@@ -35,7 +35,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.runtime.atomics import atomic_add, barrier
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive
 
 
@@ -56,7 +56,7 @@ def is_drawn(table, row):
     return int64(derive(table.whole[SEED], row) >> uint64(33)) < table.whole[DRAW_BELOW]
 
 
-@kernel
+@step
 def lay_out_rows(slots, size, unused, unused_too, none, rank):
     """Draw the rows of this tree, pack the slopes of each and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
@@ -194,7 +194,7 @@ def part_alone(table, rows, nodes, team, node):
     return left - nodes.first[node]
 
 
-@kernel
+@step
 def flag_rows(slots, node, unused, unused_too, none, rank):
     """First step, by all threads."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
@@ -205,7 +205,7 @@ def flag_rows(slots, node, unused, unused_too, none, rank):
     return 0.0
 
 
-@kernel
+@step
 def move_rows(slots, node, n_left, unused, unused_too, rank):
     """Second step, by all threads."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)

@@ -61,7 +61,7 @@ from hornbeam.kernels.boosting.state import (
 )
 from hornbeam.kernels.state import ONE_AGAINST_REST
 from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 
 # Up to this many categories in a node need no smoothing and no extra penalty.
 FEW_CATEGORIES = 4
@@ -280,7 +280,7 @@ def search_number(table, team, node, which, slot, feature, to_beat, rank):
     return to_beat
 
 
-@kernel
+@step
 def search_features(slots, which, slot, first, last, rank):
     """Search some drawn features of a node, those that it may ask."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
@@ -327,7 +327,7 @@ def sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at)
     return n_present
 
 
-@kernel
+@step
 def search_category(slots, which, slot, feature, unused, rank):
     """Part the categories: sorted by their gradients, or one against the rest.
 

@@ -27,7 +27,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.runtime.atomics import atomic_add
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import kernel, part, step
 
 
 @part
@@ -97,7 +97,7 @@ def count_sparse_shared(slots, node, unused, unused_too, none, rank):
         count_entries(table, rows, nodes, team, tile, node, start, stop)
 
 
-@kernel
+@step
 def count_left(slots, node, unused, unused_too, none, rank):
     """How many rows of a node go left at its split, from the entries of its feature alone.
 
@@ -117,7 +117,7 @@ def count_left(slots, node, unused, unused_too, none, rank):
     return float64(left)
 
 
-@kernel
+@step
 def spread_column(slots, feature, unused, unused_too, none, rank):
     """Write the code of every row of a feature, for the rows to be parted by it."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
