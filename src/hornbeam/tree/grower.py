@@ -186,12 +186,14 @@ class Stage:
         self.nodes = _make_nodes(self.whole, rules)
         self.tiles = [_make_tile(self.problem) for _ in range(size)]
         self.tasks = np.zeros(self.whole[s.CAPACITY], np.int32)
-        self.team_desk = _make_desk(self.whole, self.shared, size)
+        self.team_desk = _make_desk(self.whole, self.shared, size, int(self.whole[s.CAPACITY]))
         self.scratches = [
             _make_scratch(self.whole, most_rows, criterion, self.together is not None, self.tasks)
             for _ in range(size)
         ]
-        self.own_desks = [_make_desk(self.whole, new_shared(), 1) for _ in range(size)]
+        # A tree on the rows of a task has fewer than twice as many nodes.
+        most_nodes = 2 * int(self.whole[s.TASK_ROWS])
+        self.own_desks = [_make_desk(self.whole, new_shared(), 1, most_nodes) for _ in range(size)]
 
     def grow(self, rows: s.Rows, seed: int, inline: bool = False) -> s.Nodes:
         """Grow a tree; what is returned is overwritten by the next one.
@@ -289,11 +291,8 @@ class Stage:
                 self.nodes = self.nodes._replace(**{name: larger})
         self.tasks = _enlarged(self.tasks, capacity)
         self.scratches = [scratch._replace(tasks=self.tasks) for scratch in self.scratches]
-        self.team_desk = self._with_room(self.team_desk)
-        self.own_desks = [self._with_room(desk) for desk in self.own_desks]
-
-    def _with_room(self, desk: s.Desk) -> s.Desk:
-        return desk._replace(frontier=_enlarged(desk.frontier, self.whole[s.CAPACITY]))
+        frontier = _enlarged(self.team_desk.frontier, capacity)
+        self.team_desk = self.team_desk._replace(frontier=frontier)
 
 
 def _enlarged(array: Array, length: int) -> Array:
@@ -514,10 +513,10 @@ def _make_nodes(whole: Array, rules: GrowthRules) -> s.Nodes:
     return nodes
 
 
-def _make_desk(whole: Array, words: Array, size: int) -> s.Desk:
+def _make_desk(whole: Array, words: Array, size: int, most_nodes: int) -> s.Desk:
     lengths = dict.fromkeys(s.Desk._fields, size)
     lengths["features"] = int(whole[s.N_FEATURES])
-    lengths["frontier"] = int(whole[s.CAPACITY])
+    lengths["frontier"] = most_nodes  # that may wait
     lengths["member"] = size * int(whole[s.MAX_CATEGORIES])
     desk: s.Desk = new_arrays(s.Desk, lengths)
     return desk._replace(words=words)
