@@ -290,3 +290,5 @@ def search_number(slots, node, feature, rank, desk_at):
 
 
 SEARCH_SIGNATURE = float64(SLOTS, int64, int64, int64, int64)
+# of a search that serves many features of a node at once (split_cuts.py, split_bins.py)
+TOGETHER_SIGNATURE = float64(SLOTS, int64, int64)

@@ -399,7 +399,8 @@ def is_pair(problem, scratch, feature):
 def count_ones(problem, scratch, rows, first, last, n_classes):
     """Rows and weight of each (class, feature) whose code is not 0, for all features at once.
 
-    A lane is as wide as a code: it is emptied before what it counts may exceed that.
+    A lane is as wide as a code: it is emptied before what it counts may exceed that. The
+    cuts are all 0 here, where none of them is random.
     """
     by_row, stride = problem.by_row, problem.whole[ROW_STRIDE]
     anew, row, stats = scratch.ask[ASK_ANEW], rows.row, rows.stats

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from numba import float64, int64, uint8
+from numba import int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN
 from hornbeam.kernels.lanes import (
@@ -52,7 +52,6 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, part_of, step
-from hornbeam.runtime.pointers import SLOTS
 
 # A lane counts up to 255 before it overflows.
 MOST_COUNTED = 255
@@ -432,6 +431,3 @@ def make_moment_cuts_search(
         return 0.0
 
     return step(search_moment_cuts, variant)
-
-
-TOGETHER_SIGNATURE = float64(SLOTS, int64, int64)

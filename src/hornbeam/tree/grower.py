@@ -37,6 +37,7 @@ from hornbeam.kernels.split import (
     NUMBER_SIGNATURE,
     ORDER_SIGNATURE,
     SEARCH_SIGNATURE,
+    TOGETHER_SIGNATURE,
     number_anew,
     order_entries,
     search_number,
@@ -46,7 +47,6 @@ from hornbeam.kernels.split_categories import (
     keep_category_set,
     search_category,
 )
-from hornbeam.kernels.split_cuts import TOGETHER_SIGNATURE
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
@@ -173,7 +173,6 @@ class Stage:
         self.problem = _make_problem(codes, target, criterion, rules)
         self.whole = self.problem.whole
         self.together = _search_together(criterion, rules, self.problem)
-        self.least_lane_rows = MAX_BINS if rules.random_cuts else _LEAST_LANE_ROWS
         self.whole[s.THREADS] = size
         if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
             self.whole[s.TASK_ROWS] = 0  # the whole table is as small as a tile
@@ -216,7 +215,9 @@ class Stage:
         even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
         lane_rows = int(MAX_BINS // weight.max(initial=1.0)) if even else 0
         together = 0
-        if self.together is not None and (unit or lane_rows >= self.least_lane_rows):
+        # counts of random cuts are rows, so these must weigh 1
+        least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
+        if self.together is not None and lane_rows >= least:
             together = address_of(self.together, TOGETHER_SIGNATURE)
         for problem in (self.problem, *self.tiles):
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
