@@ -149,7 +149,14 @@ LIBRARIES = {
             "n_estimators",
             "n_jobs",
             {"random_state": 0},
-            {"learning_rate": 0.1, "max_leaf_nodes": 31, "max_bins": 255, "min_samples_leaf": 20},
+            {
+                "learning_rate": 0.1,
+                "max_leaf_nodes": 31,
+                "max_depth": None,
+                "max_bins": 255,
+                "min_samples_leaf": 20,
+                "colsample_bynode": 1.0,
+            },
         ),
         Library(
             LIGHTGBM,

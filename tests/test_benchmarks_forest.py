@@ -14,11 +14,11 @@ import sklearn.ensemble
 
 import hornbeam as hb
 from benchmarks import report, shared
-from benchmarks.cases import forest, forest_quality
+from benchmarks.cases import forest, forest_quality, isolation
 from benchmarks.cases.forest import HORNBEAM, OURS, THEIRS, YDF, YDFS, Models
 from benchmarks.cases.forest_quality import DIFFERENCE
 from benchmarks.datasets import DataSet, Task
-from benchmarks.harness import SKLEARN, Options
+from benchmarks.harness import SKLEARN, Options, measure_all
 from benchmarks.results import Row
 from benchmarks.shared import SharedSet
 
@@ -105,6 +105,19 @@ def test_a_forest_is_fitted_once_for_all_who_ask() -> None:
     assert models(THEIRS, replace(data, X_test=data.X_test[:5])) is first
     assert models(OURS, data) is not first
     assert models(THEIRS, data.head(50)) is not first
+
+
+@pytest.mark.parametrize("kind", [forest.RANDOM_FOREST, forest.EXTRA_TREES])
+def test_random_forests_of_the_fit_on_arrays_are_used_again(kind: str) -> None:
+    options = Options(quick=True, repeats=1)
+    models, data = Models(options), small().split(0)
+    case = forest.fit_case(kind, data, options, models)
+    list(measure_all([case], options))
+    kept = {name: model for (name, n), model in models.fitted.items() if n == len(data.X)}
+    assert {HORNBEAM, SKLEARN} <= set(kept) if kind == forest.RANDOM_FOREST else not kept
+    for library in (OURS, THEIRS) if kept else ():
+        assert models(library, data) is kept[library.name]
+        assert library.score(kept[library.name], data) > 0.9
 
 
 def test_size_counts_nodes_and_values() -> None:
@@ -231,3 +244,51 @@ def test_without_shared_data_sets_are_made(monkeypatch: pytest.MonkeyPatch) -> N
     options = Options(quick=True)
     assert [data.task for data in forest_quality.sets(options)] == ["classification", "regression"]
     assert "HORNBEAM_DATA" in options.notes[0]
+
+
+# --- isolation -----------------------------------------------------------------------------
+
+
+def anomalies() -> DataSet:
+    """300 rows, of which the last three lie far away."""
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    X[-3:] += 20
+    y = np.repeat([0, 1], [297, 3])
+    return DataSet("far", X, y, X, y)
+
+
+def test_auc_of_scikit_learn_is_measured_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(isolation, "SEEDS", 2)
+    data = anomalies()
+    rows = list(isolation.auc_rows("16_http", data, Options()))
+    assert [row.contender for row in rows] == ["the paper", SKLEARN, HORNBEAM]
+    assert all(row.value == 1.0 for row in rows)
+    assert rows[-1].verdict == "met"
+    monkeypatch.delattr(sklearn.ensemble, "IsolationForest")
+    again = list(isolation.auc_rows("16_http", data, Options()))
+    assert again == rows
+
+
+def test_the_reference_is_scikit_learn_where_the_file_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(isolation, "SEEDS", 2)
+    *_, mine = isolation.auc_rows("29_Pima", anomalies(), Options())
+    assert (mine.reference, mine.verdict) == (SKLEARN, "met")
+
+
+def test_hornbeam_is_compared_with_the_faster_and_with_isotree() -> None:
+    slow = Row("fit and score", "d", f"{SKLEARN}, n_jobs=1", 10.0)
+    fast = replace(slow, contender=f"{SKLEARN}, n_jobs=-1", value=8.0)
+    mine = replace(slow, contender=isolation.ours().name, value=2.0, target=isolation.FASTER)
+    isotree = replace(slow, contender=isolation.ISOTREE, value=1.9)
+    rows = [slow, fast, mine, isotree]
+    compared = isolation.against_the_faster(rows)[2]
+    assert (compared.ratio, compared.verdict) == (4.0, "missed")
+    [beside] = isolation.against_isotree(rows)
+    assert (beside.ratio, beside.verdict) == (0.95, "missed")
+    assert list(isolation.against_isotree(rows[:3])) == []

@@ -50,7 +50,8 @@ def test_rows_of_predictions(form: str) -> None:
     data = mixed()
     if form == "array":
         data = replace(data, X=shared.numbered(data.X), X_test=shared.numbered(data.X_test))
-    rows = list(forest.rows_of_fitted(data, Options(quick=True, repeats=1)))
+    options = Options(quick=True, repeats=1)
+    rows = list(forest.rows_of_fitted(data, forest.Models(options), options))
     timed = [row for row in rows if row.case.startswith("predict")]
     expected = ["predict 50 rows", "predict 50 single rows"]
     if form == "frame":

@@ -42,12 +42,12 @@ BUDGET = 40.0  # seconds of a case after which it is not repeated
 
 def rows(options: Options) -> Iterable[Row]:
     hurried = replace(options, repeats=min(options.repeats, 3), budget=min(options.budget, BUDGET))
-    for kind in NAMES:
-        for data in sets(options):
-            yield from unless_better(measure_all([fit_case(kind, data, options)], hurried))
     for data in sets(options):
-        if not data.name.startswith("synthetic"):  # a forest of ten trees
-            yield from rows_of_fitted(data, hurried)
+        models = Models(options)
+        for kind in NAMES:
+            case = fit_case(kind, data, options, models)
+            yield from unless_better(measure_all([case], hurried))
+        yield from rows_of_fitted(data, models, hurried)
     yield from memory_rows(options)
     notes(options)
 
@@ -209,7 +209,8 @@ def score(predicted: Array, data: DataSet) -> float:
 # --- fit -----------------------------------------------------------------------------------
 
 
-def fit_case(kind: str, data: DataSet, options: Options) -> Case:
+def fit_case(kind: str, data: DataSet, options: Options, models: Models | None = None) -> Case:
+    """Fits of one kind of forest; ``models`` keeps the random forests that others can use."""
     libraries = [OURS, THEIRS]
     if kind == RANDOM_FOREST and find_spec("ydf") is not None:
         libraries.append(YDFS)
@@ -217,7 +218,7 @@ def fit_case(kind: str, data: DataSet, options: Options) -> Case:
     return Case(
         f"{kind}, fit",
         data,
-        tuple(_fitting(library, kind, n_trees, n_threads) for library in libraries),
+        tuple(_fitting(library, kind, n_trees, n_threads, models) for library in libraries),
         reference=HORNBEAM,
         tolerance=np.inf,  # being better than a peer is no fault: see `unless_better`
         threads=n_threads,
@@ -225,13 +226,18 @@ def fit_case(kind: str, data: DataSet, options: Options) -> Case:
     )
 
 
-def _fitting(library: Library, kind: str, n_trees: int, n_threads: int) -> Contender:
+def _fitting(
+    library: Library, kind: str, n_trees: int, n_threads: int, models: Models | None
+) -> Contender:
     def prepare(data: DataSet) -> Any:
         return library.make(kind, data, n_trees, n_threads), library.table(data.X)
 
     def run(state: Any, data: DataSet) -> Any:
         forest, table = state
-        return library.fit(forest, table, data.y)
+        model = library.fit(forest, table, data.y)
+        if models is not None and kind == RANDOM_FOREST and isinstance(data.X, np.ndarray):
+            models.fitted[library.name, len(data.X)] = model
+        return model
 
     target = None if library is OURS else AS_LONG[kind]
     return Contender(library.name, prepare, run, library.score, target)
@@ -253,7 +259,7 @@ def unless_better(rows: Iterable[Row]) -> Iterator[Row]:
 
 @dataclass
 class Models:
-    """Random forests on one data set, each fitted once, whoever asks."""
+    """Random forests on one data set as an array, or as a frame, each fitted once."""
 
     options: Options
     fitted: dict[tuple[str, int], Any] = field(default_factory=dict)
@@ -267,9 +273,8 @@ class Models:
         return self.fitted[key]
 
 
-def rows_of_fitted(data: DataSet, options: Options) -> Iterator[Row]:
-    """Time predictions of the fitted forests, and give their sizes."""
-    models = Models(options)
+def rows_of_fitted(data: DataSet, models: Models, options: Options) -> Iterator[Row]:
+    """Time predictions of forests fitted on arrays and on frames, and give their sizes."""
     numbers = replace(data, X=shared.numbered(data.X), X_test=shared.numbered(data.X_test))
     names = categories(data.X) if isinstance(data.X, pd.DataFrame) else []
     ours = _told([list(data.X).index(name) for name in names])

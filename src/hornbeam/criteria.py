@@ -309,7 +309,7 @@ def _moment_criterion(
         None,
         None,
         make_moment_cut_search(split_score, variant),
-        make_moment_cuts_search(split_score, score is not None, variant),
+        make_moment_cuts_search(split_score, variant),
     )
 
 

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hornbeam as hb
-from hornbeam.boosting.defaults import Settings, Shape, settle, usual_leaf, usual_rate
+from hornbeam.boosting.defaults import (
+    Settings,
+    Shape,
+    settle,
+    usual_depth,
+    usual_leaf,
+    usual_rate,
+    usual_share,
+    usual_smooth,
+)
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(300, 4))
@@ -18,44 +27,151 @@ NOISY = X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=300)
 CLASS = np.digitize(NOISY, [0.5, 1.5])
 
 
+def shape(
+    n_rows: int, n_cuts: int = 2000, task: str = "classification", n_features: int = 10, **more: int
+) -> Shape:
+    return Shape(n_rows, n_features, n_cuts, task, **more)
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("n_rows", "leaf"), [(2, 1), (42, 5), (160, 20), (4999, 20), (5000, 5), (10**6, 5)]
 )
 def test_leaves_have_more_rows_where_there_are_few(n_rows: int, leaf: int) -> None:
-    assert usual_leaf(n_rows) == leaf
+    assert usual_leaf(shape(n_rows)) == usual_leaf(shape(n_rows, task="ranking")) == leaf
+    assert usual_leaf(shape(n_rows, task="regression")) == min(leaf, 10)
+    assert usual_leaf(shape(n_rows, n_classes=2)) == leaf
+    assert usual_leaf(shape(n_rows, n_classes=3)) == min(leaf, 10)
 
 
-@given(st.integers(2, 10**7))
-def test_leaves_are_always_small_enough_for_a_split(n_rows: int) -> None:
-    assert 1 <= usual_leaf(n_rows) <= n_rows / 2
+@given(st.integers(2, 10**7), st.sampled_from(["regression", "classification"]))
+def test_leaves_are_always_small_enough_for_a_split(n_rows: int, task: str) -> None:
+    assert 1 <= usual_leaf(shape(n_rows, task=task)) <= n_rows / 2
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("shape", "rate"),
+    ("table", "rate"),
     [
-        (Shape(1000, 2000, "regression"), 0.1),
-        (Shape(5000, 2000, "regression"), 0.15),
-        (Shape(5000, 2000, "classification"), 0.1),
-        (Shape(5000, 2000, "ranking"), 0.1),
-        (Shape(640, 64, "classification"), 0.15),
-        (Shape(639, 64, "classification"), 0.1),
-        (Shape(10**6, 65, "classification"), 0.1),
+        (shape(4999, task="regression"), 0.1),
+        (shape(5000, task="regression"), 0.15),
+        (shape(4999, 64, "regression"), 0.1),
+        (shape(5000), 0.1),
+        (shape(5000, task="ranking"), 0.1),
+        (shape(1920, 64), 0.15),
+        (shape(1919, 64), 0.1),
+        (shape(10**6, 65), 0.1),
     ],
 )
-def test_rates(shape: Shape, rate: float) -> None:
-    assert usual_rate(shape) == rate
+def test_rates(table: Shape, rate: float) -> None:
+    assert usual_rate(table) == rate
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("table", "depth"),
+    [
+        (shape(1499), 4),
+        (shape(1500), None),
+        (shape(2999, n_classes=2), 4),
+        (shape(3000, n_classes=2), None),
+        (shape(4999, n_classes=10), 4),
+        (shape(5000, n_classes=10), None),
+        (shape(1499, 40), None),
+        (shape(1499, n_features=400), 4),
+        (shape(1499, n_features=401), None),
+        (shape(1499, task="ranking"), 4),
+        (shape(1499, task="regression"), 7),
+        (shape(1500, task="regression"), None),
+    ],
+)
+def test_depths(table: Shape, depth: int | None) -> None:
+    assert usual_depth(table, 31) == depth
+
+
+@pytest.mark.quick
+def test_a_limit_of_depth_takes_no_leaves_from_who_allows_more() -> None:
+    few = shape(1000)
+    assert usual_depth(few, 31) == usual_depth(few, 2) == 4
+    assert usual_depth(few, 32) is None
+    assert usual_depth(few, None) is None
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("table", "share"),
+    [
+        (shape(4999), 0.4),
+        (shape(5000), 1.0),
+        (shape(4999, n_features=5), 1.0),
+        (shape(4999, n_features=6), 0.4),
+        (shape(4999, n_features=400), 0.4),
+        (shape(4999, n_features=401), 1.0),
+        (shape(4999, 64), 1.0),
+        (shape(1919, 64), 0.4),
+    ],
+)
+def test_shares_of_features(table: Shape, share: float) -> None:
+    assert usual_share(table) == share
+
+
+@pytest.mark.quick
+def test_categories_are_smoothed_less_where_rows_are_few() -> None:
+    assert [usual_smooth(n_rows) for n_rows in (500, 2500, 5000, 10**6)] == [1.0, 5.0, 10.0, 10.0]
 
 
 @pytest.mark.quick
 def test_numbers_stay_as_they_are() -> None:
-    shape = Shape(100, 50, "regression")
-    assert settle(0.3, 7, 2.0, shape) == Settings(0.3, 7, 2.0, False)
-    assert settle("auto", "auto", "auto", shape) == Settings(0.1, 12, 1.0, True)
+    numbers: dict[str, Any] = {
+        "learning_rate": 0.3,
+        "max_depth": 3,
+        "min_samples_leaf": 7,
+        "reg_lambda": 2.0,
+        "colsample_bynode": 0.9,
+        "category_smooth": 4.0,
+    }
+    table = shape(100, 50, "regression")
+    given_numbers = settle(hb.GradientBoostingRegressor(**numbers), table)
+    assert given_numbers == Settings(0.3, 3, 7, 2.0, False, 0.9, 4.0)
+    no_limit = settle(hb.GradientBoostingRegressor(max_depth=None), table)
+    assert no_limit == Settings(0.1, None, 10, 1.0, True, 0.4, 0.2)
+    assert settle(hb.GradientBoostingRegressor(), table).max_depth == 7
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "min_samples_leaf", "reg_lambda"])
+def test_default_settings_give_one_model_and_seeds_give_others() -> None:
+    wide = RNG.normal(size=(300, 8))
+    y = wide[:, 0] + wide[:, 1] * wide[:, 2]
+    digests = {hb.GradientBoostingRegressor(n_estimators=5).fit(wide, y).digest() for _ in "ab"}
+    assert len(digests) == 1
+    for seed in (1, 2):
+        seeded = hb.GradientBoostingRegressor(n_estimators=5, random_state=seed)
+        digests.add(seeded.fit(wide, y).digest())
+    assert len(digests) == 3
+    asked = hb.GradientBoostingRegressor(n_estimators=5, colsample_bynode=0.4)
+    assert len({asked.fit(wide, y).digest() for _ in "abc"}) > 1
+
+
+def test_trees_of_few_rows_are_short_and_ask_different_features() -> None:
+    wide = RNG.normal(size=(600, 8))
+    y = wide[:, 0] + 0.3 * wide[:, 1] + 0.3 * RNG.normal(size=600) > 0.0
+    model = hb.GradientBoostingClassifier(n_estimators=20).fit(wide, y)
+    assert max(tree.max_depth for tree in model.trees_) == 4
+    assert len({tree.feature[0] for tree in model.trees_}) > 1
+    no_draws = hb.GradientBoostingClassifier(n_estimators=5, colsample_bynode=1.0).fit(wide, y)
+    assert {tree.feature[0] for tree in no_draws.trees_[:3]} == {0}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "learning_rate",
+        "max_depth",
+        "min_samples_leaf",
+        "reg_lambda",
+        "colsample_bynode",
+        "category_smooth",
+    ],
+)
 def test_other_words_are_refused(name: str) -> None:
     wrong: dict[str, Any] = {name: "automatic"}
     with pytest.raises(ValueError, match=name):
@@ -63,7 +179,12 @@ def test_other_words_are_refused(name: str) -> None:
 
 
 def test_a_regression_is_that_of_the_numbers() -> None:
-    by_hand: dict[str, Any] = {"learning_rate": 0.1, "min_samples_leaf": 20, "reg_lambda": 1.0}
+    by_hand: dict[str, Any] = {
+        "learning_rate": 0.1,
+        "max_depth": 7,
+        "min_samples_leaf": 10,
+        "reg_lambda": 1.0,
+    }
     chosen = hb.GradientBoostingRegressor(n_estimators=5).fit(X, NOISY)
     given_numbers = hb.GradientBoostingRegressor(n_estimators=5, **by_hand).fit(X, NOISY)
     assert (chosen.predict(X) == given_numbers.predict(X)).all()
@@ -72,9 +193,9 @@ def test_a_regression_is_that_of_the_numbers() -> None:
 def test_cuts_of_a_table_count_for_the_rate() -> None:
     """Three values in each of four columns can be cut in eight places."""
     few = np.digitize(X, [-0.5, 0.5]).astype(float)
-    chosen = hb.GradientBoostingRegressor(n_estimators=1).fit(few, NOISY)
-    by_hand = hb.GradientBoostingRegressor(n_estimators=1, learning_rate=0.15).fit(few, NOISY)
-    assert (chosen.predict(few) == by_hand.predict(few)).all()
+    chosen = hb.GradientBoostingClassifier(n_estimators=1).fit(few, CLASS)
+    by_hand = hb.GradientBoostingClassifier(n_estimators=1, learning_rate=0.15, max_depth=None)
+    assert chosen.digest() == by_hand.fit(few, CLASS).digest()
 
 
 def test_leaf_values_follow_the_falling_penalty() -> None:

@@ -152,10 +152,11 @@ def test_float32_float64_and_containers_give_the_same_model() -> None:
 
 def test_columns_are_found_by_name() -> None:
     """In predict always; a fit on permuted columns is the same model but for ties."""
-    model = Regressor(n_estimators=10).fit(FRAME, LEVEL)
+    drawn: Any = {"n_estimators": 10, "colsample_bytree": 0.8, "colsample_bynode": 0.6}
+    model = Regressor(**drawn, random_state=0).fit(FRAME, LEVEL)
     shuffled = FRAME[["kind", *"fbdace"]]
     np.testing.assert_array_equal(model.predict(shuffled), model.predict(FRAME))
-    other = Regressor(n_estimators=10).fit(shuffled, LEVEL)
+    other = Regressor(**drawn, random_state=0).fit(shuffled, LEVEL)
     np.testing.assert_array_equal(other.predict(FRAME), model.predict(FRAME))
     names = [shuffled.columns[f] for f in other.trees_[0].feature if f >= 0]
     assert names == [FRAME.columns[f] for f in model.trees_[0].feature if f >= 0]
@@ -289,7 +290,9 @@ COARSE = np.round(np.nan_to_num(X), 0)  # few values, so that repetition changes
 def test_a_weight_of_two_is_the_row_twice(kind: str) -> None:
     y = {"two": LEVEL > 0.5, "three": np.digitize(LEVEL, [0, 1])}.get(kind, LEVEL)
     maker = Regressor if kind == "regression" else Classifier
-    model = maker(n_estimators=5, min_samples_leaf=1, max_leaf_nodes=8)
+    # what "auto" chooses follows the number of rows
+    chosen: Any = {"learning_rate": 0.1, "max_depth": None, "colsample_bynode": 1.0}
+    model = maker(n_estimators=5, min_samples_leaf=1, max_leaf_nodes=8, **chosen)
     times = rng.integers(1, 4, N)
     weighted = model.fit(COARSE, y, times.astype(float))
     method = weighted.predict if maker is Regressor else weighted.predict_proba
@@ -324,15 +327,16 @@ def test_class_weights_are_sample_weights() -> None:
 
 def test_init_scores_are_where_boosting_starts() -> None:
     """Ten rounds are five rounds and five more on their scores."""
-    first = Regressor(n_estimators=5).fit(X, LEVEL)
-    second = Regressor(n_estimators=5).fit(X, LEVEL, init_score=first.predict(X))
-    whole = Regressor(n_estimators=10).fit(X, LEVEL)
+    fixed: Any = {"colsample_bynode": 1.0}  # draws count rounds from the start of a fit
+    first = Regressor(n_estimators=5, **fixed).fit(X, LEVEL)
+    second = Regressor(n_estimators=5, **fixed).fit(X, LEVEL, init_score=first.predict(X))
+    whole = Regressor(n_estimators=10, **fixed).fit(X, LEVEL)
     assert second.ensemble_.start.tolist() == [0.0]
     np.testing.assert_allclose(
         first.predict(X) + second.predict(X), whole.predict(X), rtol=1e-9, atol=1e-9
     )
     y = np.digitize(LEVEL, [0, 1])
-    fixed: Any = {"reg_lambda": 1.0}  # "auto" compares with the hessians that a fit starts from
+    fixed["reg_lambda"] = 1.0  # "auto" compares with the hessians that a fit starts from
     one = Classifier(n_estimators=3, **fixed).fit(X, y)
     two = Classifier(n_estimators=3, **fixed).fit(X, y, init_score=one.decision_function(X))
     both = Classifier(n_estimators=6, **fixed).fit(X, y)
@@ -478,7 +482,7 @@ def test_forms_of_the_classifier_learn_alike() -> None:
     names = ["low", "middle", "high"]
     scores = {}
     for loss in ("log_loss", "log_loss_k1"):
-        model = Classifier(loss=loss, n_estimators=30).fit(X, np.array(names)[y])
+        model = Classifier(loss=loss, n_estimators=30, max_depth=None).fit(X, np.array(names)[y])
         scores[loss] = model.score(X, np.array(names)[y])
         assert model.decision_function(X).shape == (N, 3 if loss == "log_loss" else 2)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

@@ -280,8 +280,9 @@ def compare(model: Any, X: Any, y: Any, weight: Any = None, init_score: Any = No
     codes = encode_bins(
         schema.read(X, "")[kept], schema.is_category, schema.n_categories, max_bins=model.max_bins
     )
-    shape = Shape(int(kept.sum()), int((codes.n_codes - 1).sum()), model._task)
-    settings = settle(model.learning_rate, model.min_samples_leaf, model.reg_lambda, shape)
+    n_cuts = int((codes.n_codes - 1).sum())
+    shape = Shape(int(kept.sum()), len(codes.n_codes), n_cuts, model._task, max(1, classes))
+    settings = settle(model, shape)
     oracle = Oracle(codes, slopes[0], model._rules(schema, loss, settings), equal)
     compare_nodes(model.trees_[0], 0, oracle.root, oracle)
     return oracle

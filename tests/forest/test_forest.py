@@ -177,6 +177,12 @@ def test_hard_votes(forest: Any) -> None:
     assert not np.array_equal(soft.predict_proba(FRAME), model.predict_proba(FRAME))
 
 
+@pytest.fixture
+def first_of_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equally good splits the first one is taken, as in single trees."""
+    monkeypatch.setattr("hornbeam.forest.base.RANDOM_TIES", False)
+
+
 PLAIN: dict[str, Any] = {
     "n_estimators": 1,
     "bootstrap": False,
@@ -201,6 +207,7 @@ PLAIN: dict[str, Any] = {
     ],
     ids=repr,
 )
+@pytest.mark.usefixtures("first_of_ties")
 def test_a_forest_of_one_plain_tree_is_a_decision_tree(params: dict[str, Any]) -> None:
     shared = {"finder": "histogram", **params}
     for forest, tree in (
@@ -222,6 +229,7 @@ def test_a_forest_of_one_plain_tree_is_a_decision_tree(params: dict[str, Any]) -
 
 @pytest.mark.mission("E4")
 @pytest.mark.parametrize("forest", [hb.RandomForestClassifier, hb.RandomForestRegressor])
+@pytest.mark.usefixtures("first_of_ties")
 def test_each_tree_is_a_decision_tree_on_its_bag(forest: Any) -> None:
     model = grown(forest, max_features=None, n_estimators=4, min_weight_fraction_leaf=0.02)
     assert model.n_draws_ == N
@@ -231,6 +239,16 @@ def test_each_tree_is_a_decision_tree_on_its_bag(forest: Any) -> None:
         tree.fit(X, target(forest), bags.counts(number))
         assert np.array_equal(tree.predict(X), ours.predict(X))
         assert np.array_equal(tree.tree_.feature, ours.tree_.feature)
+
+
+@pytest.mark.parametrize("finder", ["exact", "histogram"])
+def test_any_feature_parts_two_rows(finder: str) -> None:
+    """All of them do it equally well, so that each is taken equally often."""
+    table, y = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), np.array([0.0, 1.0])
+    for forest in (hb.RandomForestRegressor, hb.ExtraTreesRegressor):
+        model = forest(n_estimators=400, bootstrap=False, finder=finder, random_state=0)
+        roots = [tree.tree_.feature[0] for tree in model.fit(table, y).estimators_]
+        np.testing.assert_allclose(np.bincount(roots) / 400, [1 / 3, 1 / 3, 1 / 3], atol=0.07)
 
 
 def test_paths_through_all_trees() -> None:
@@ -304,6 +322,7 @@ def test_class_weights_are_sample_weights(forest: Any) -> None:
         assert ours.digest() == theirs.digest()
 
 
+@pytest.mark.usefixtures("first_of_ties")
 def test_balanced_subsample() -> None:
     """As scikit-learn weighs the rows of a bag, tree by tree."""
     rare = np.where(rng.random(N) < 0.1, 1, 0)

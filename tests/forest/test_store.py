@@ -242,8 +242,8 @@ def test_results_do_not_depend_on_threads_or_blocks(forest, monkeypatch):
             packed.scores_where(X, n_jobs, lambda tree: in_bag()), outside, strict=True
         ):
             np.testing.assert_array_equal(one, other)
-    monkeypatch.setattr(predict, "_MOST_CHUNK", 300)
-    monkeypatch.setattr(predict, "_BLOCK_BYTES", 1000)  # blocks of 16 rows
+    monkeypatch.setattr(predict, "_LEAST_ROWS", 20)
+    monkeypatch.setattr(predict, "_BLOCK_BYTES", 1000)  # blocks of 20 rows
     np.testing.assert_array_equal(packed.scores(X, 4), expected)
     by_row = [packed.scores(X[row : row + 1])[0] for row in range(50)]
     np.testing.assert_array_equal(by_row, expected[:50])

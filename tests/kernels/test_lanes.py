@@ -8,6 +8,7 @@ from numba import njit, uint8
 
 from hornbeam.kernels.lanes import (
     LANES,
+    PART_LANES,
     PLACE_LANES,
     SUM_LANES,
     add_above,
@@ -15,6 +16,7 @@ from hornbeam.kernels.lanes import (
     count_above,
     count_up_to,
     count_up_to_place,
+    part_lanes,
 )
 
 N_ROWS, STRIDE = 90, 64
@@ -33,8 +35,13 @@ def _count(by_row, stride, row, cuts, below, above):
 def _add(by_row, stride, row, cuts, stats, below, above):
     for lane in range(0, stride, SUM_LANES):
         n_rows = len(row)
-        add_up_to(by_row, stride, row, 0, n_rows, lane, cuts, stats, 1, below, lane)
-        add_above(by_row, stride, row, 0, n_rows, lane, cuts, stats, 2, above, lane)
+        add_up_to(by_row, stride, row, 0, n_rows, lane, cuts, stats, below, lane)
+        add_above(by_row, stride, row, 0, n_rows, lane, cuts, stats, above, lane)
+
+
+@njit
+def _part(items, place, left, spare, right, sides, number):
+    return part_lanes(items, place, left, spare, right, sides, number)
 
 
 @njit
@@ -63,15 +70,28 @@ def test_codes_are_counted_on_both_sides_of_a_cut(table):
 def test_sums_are_added_in_the_order_of_the_rows(table):
     codes, row, cuts = table
     stats = np.random.default_rng(1).normal(size=(len(row), 3))
-    below, above = np.zeros(STRIDE), np.zeros(STRIDE)
-    _add(codes.ravel(), STRIDE, row, cuts, stats.ravel(), below, above)
+    below, above = np.zeros((3, STRIDE)), np.zeros((3, STRIDE))
+    _add(codes.ravel(), STRIDE, row, cuts, stats.ravel(), below.ravel(), above.ravel())
     is_below = codes[row] <= cuts
     for feature in range(STRIDE):
-        total = [0.0, 0.0]
+        total = np.zeros((2, 3))
         for j in range(len(row)):
-            side = 0 if is_below[j, feature] else 1
-            total[side] += stats[j, 1 + side]
-        assert [below[feature], above[feature]] == total
+            total[0 if is_below[j, feature] else 1] += stats[j]
+        assert np.array_equal([below[:, feature], above[:, feature]], total)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float64])
+@pytest.mark.parametrize("pattern", [0, 1, 0b10110010, 0b01111111, 0b11111111])
+def test_items_are_parted_in_their_order(kind, pattern):
+    goes_left = np.array([pattern >> i & 1 for i in range(PART_LANES)], np.uint8)
+    items, spare = np.arange(20).astype(kind), np.full(20, -1).astype(kind)
+    sides = np.concatenate([np.full(3, 9, np.uint8), goes_left])
+    block = items[6 : 6 + PART_LANES].copy()
+    gone_left = _part(items, 6, 5, spare, 2, sides, 3)
+    assert gone_left == goes_left.sum()
+    assert np.array_equal(items[5 : 5 + gone_left], block[goes_left == 1])
+    assert np.array_equal(spare[2 : 2 + PART_LANES - gone_left], block[goes_left == 0])
+    assert np.array_equal(items[:5], np.arange(5)) and np.all(spare[:2] == -1)
 
 
 @pytest.mark.parametrize("limit", [-1.0, 0.0, 6.5, 15.0, 99.0, np.inf])

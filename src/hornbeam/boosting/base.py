@@ -41,6 +41,7 @@ from hornbeam.tree.storage import Tree
 # Parameters that have another declaration here than in other estimators.
 COMMON = {
     "max_leaf_nodes": "boosting_leaves",
+    "max_depth": "boosting_depth",
     "min_samples_leaf": "boosting_samples_leaf",
     "growth": "boosting_growth",
     "max_bins": "boosting_bins",
@@ -55,7 +56,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     n_estimators: int
     learning_rate: float | Auto
     max_leaf_nodes: int | None
-    max_depth: int | None
+    max_depth: int | Auto | None
     min_samples_leaf: int | Auto
     min_child_weight: float
     min_split_gain: float
@@ -67,11 +68,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     subsample: float
     colsample_bytree: float
     colsample_bylevel: float
-    colsample_bynode: float
+    colsample_bynode: float | Auto
     max_bins: int
     categorical_features: Any
     category_split: str
-    category_smooth: float
+    category_smooth: float | Auto
     category_l2: float
     unseen: str
     monotonic_constraints: Any
@@ -165,8 +166,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         table = code_table(
             rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
         )
-        shape = Shape(table.n_rows, table.n_cuts, self._task)
-        settings = settle(self.learning_rate, self.min_samples_leaf, self.reg_lambda, shape)
+        n_classes = fitted.get("n_classes_", 1)
+        shape = Shape(table.n_rows, table.n_features, table.n_cuts, self._task, n_classes)
+        settings = settle(self, shape)
         rules = self._rules(schema, loss, settings)
         start, n_before = self._start(rows, loss, before)
         scores = self._row_scores(rows, loss, start, before)
@@ -212,8 +214,22 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         fitted: dict[str, Any] = {"schema_": schema, "n_features_in_": schema.n_features}
         if schema.named:
             fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
-        fitted["seed_"] = _seed(self.random_state) if before is None else before.seed_
+        fitted["seed_"] = self._seed() if before is None else before.seed_
         return fitted, matrix
+
+    def _seed(self) -> int:
+        """What all draws follow from.
+
+        Who asked for nothing random gets the same model from every fit, even where
+        ``colsample_bynode="auto"`` draws features.
+        """
+        shares = [self.subsample, self.colsample_bytree, self.colsample_bylevel]
+        if self.colsample_bynode != "auto":
+            shares.append(self.colsample_bynode)
+        asked = self.early_stopping or self.drop_rate > 0.0 or min(shares) < 1.0
+        if self.random_state is None and not asked:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _resolve_loss(self, rows: Rows, fitted: dict[str, Any]) -> Loss:
         """The compiled loss, once it is known that the targets suit it."""
@@ -343,9 +359,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
                 f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
                 "regression."
             )
+        depth = settings.max_depth
         return BoostRules(
             max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=None if self.max_depth is None else min(self.max_depth, 2**31 - 1),
+            max_depth=None if depth is None else min(depth, 2**31 - 1),
             min_samples_leaf=min(settings.min_samples_leaf, 2**31 - 1),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
@@ -357,12 +374,13 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             subsample=float(self.subsample),
             colsample_bytree=float(self.colsample_bytree),
             colsample_bylevel=float(self.colsample_bylevel),
-            colsample_bynode=float(self.colsample_bynode),
+            colsample_bynode=settings.colsample_bynode,
             category_split=self.category_split,
-            category_smooth=float(self.category_smooth),
+            category_smooth=settings.category_smooth,
             category_l2=float(self.category_l2),
             monotone=monotone,
             groups=read_groups(self.interaction_constraints, schema),
+            draw_number=_draw_number(schema),
         )
 
     def _forget(self) -> None:
@@ -554,6 +572,17 @@ def _check_classes(before: Any, fitted: dict[str, Any]) -> None:
         )
 
 
+def _draw_number(schema: Schema) -> Array | None:
+    """The place of each column's name in the alphabet; None for a table without names.
+
+    Features are drawn by it, so that what is drawn does not depend on the order of columns.
+    """
+    if not schema.named:
+        return None
+    places: Array = np.argsort(np.argsort(schema.feature_names, kind="stable"))
+    return places
+
+
 def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> None:
     """Warn if no tree has a split for a reason that somebody should act on."""
     if hessian < 2.0 * rules.min_child_weight:
@@ -567,10 +596,6 @@ def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> N
     else:
         return
     warnings.warn(f"No tree has a split, since {reason}.", UserWarning, stacklevel=5)
-
-
-def _seed(random_state: Any) -> int:
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _check_callbacks(callbacks: Any) -> None:

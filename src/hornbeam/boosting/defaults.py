@@ -1,32 +1,57 @@
 """What ``"auto"`` stands for: settings that follow the shape of the training table.
 
-How far a model may go before it learns noise depends on how many rows there are, and on among
-how many cuts each split is chosen. The rules are all here; docs/boosting.md has them in words.
+How far a model may go before it learns noise depends on how many rows there are (of each
+class), and on among how many cuts each split is chosen. The rules are all here;
+docs/boosting.md has them in words.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Auto = Literal["auto"]
 
 FEW_ROWS = 5_000  # fewer are easily learnt by heart
 LEAF_OF_FEW = 20  # rows of a leaf where rows are few, but
 LARGEST_SHARE = 8  # not more than one in so many, or there were no splits
+LEAF_OF_FEWER = 10  # where a row says more than yes or no, or a class is a small part of all
 LEAF_OF_MANY = 5
 FEW_CUTS = 64  # of all features together: the best of them is seldom best by chance,
-ROWS_PER_CUT = 10  # if there are so many rows for each
+ROWS_PER_CUT = 30  # if there are so many rows for each
 USUAL_RATE = 0.1
 LARGE_RATE = 0.15
+FEW_OF_CLASS = 1_500  # rows (of each class): too few for deep trees
+DEPTH_OF_FEW = 4
+DEPTH_OF_VALUES = 7
+USUAL_LEAVES = 31  # who allows more does not get a limit of depth
+SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
+LEAST_FEATURES = 6  # enough of them to choose from, and
+MOST_FEATURES = 400  # not so many that draws and short trees miss the few that matter
+FIRST_LAMBDA = 1.0
+USUAL_SMOOTH = 10.0  # rows of a category that is not rare, but
+ROWS_PER_SMOOTH = 500  # not more than one in so many
 
 
 class Shape(NamedTuple):
     """What the rules look at."""
 
     n_rows: int
+    n_features: int
     n_cuts: int  # in how many places the features can be cut, all together
     task: str
+    n_classes: int = 1
+
+    @property
+    def is_small(self) -> bool:
+        """Whether trees should be kept short and unlike each other."""
+        few = self.n_rows < FEW_ROWS and self.n_features <= MOST_FEATURES
+        return few and not self.has_few_cuts
+
+    @property
+    def has_few_cuts(self) -> bool:
+        """Whether there are so few cuts, with many rows each, that none is best by chance."""
+        return self.n_cuts <= FEW_CUTS and self.n_rows >= ROWS_PER_CUT * self.n_cuts
 
 
 @dataclass(frozen=True)
@@ -36,42 +61,71 @@ class Settings:
     Attributes
     ----------
     learning_rate : float
+    max_depth : int or None
     min_samples_leaf : int
     reg_lambda : float
     lambda_falls : bool
         Whether the penalty falls with the hessians, see `boosting.engine`.
+    colsample_bynode : float
+    category_smooth : float
     """
 
     learning_rate: float
+    max_depth: int | None
     min_samples_leaf: int
     reg_lambda: float
     lambda_falls: bool
+    colsample_bynode: float
+    category_smooth: float
 
 
-def settle(
-    learning_rate: float | Auto,
-    min_samples_leaf: int | Auto,
-    reg_lambda: float | Auto,
-    shape: Shape,
-) -> Settings:
-    """Keep what was given as a number, and choose the rest."""
+def settle(given: Any, shape: Shape) -> Settings:
+    """Keep what an estimator was given as a number, and choose the rest."""
+    rate, depth, leaf = given.learning_rate, given.max_depth, given.min_samples_leaf
+    penalty, share, smooth = (given.reg_lambda, given.colsample_bynode, given.category_smooth)
     return Settings(
-        usual_rate(shape) if learning_rate == "auto" else float(learning_rate),
-        usual_leaf(shape.n_rows) if min_samples_leaf == "auto" else int(min_samples_leaf),
-        1.0 if reg_lambda == "auto" else float(reg_lambda),
-        reg_lambda == "auto",
+        usual_rate(shape) if rate == "auto" else float(rate),
+        usual_depth(shape, given.max_leaf_nodes) if depth == "auto" else depth,
+        usual_leaf(shape) if leaf == "auto" else int(leaf),
+        FIRST_LAMBDA if penalty == "auto" else float(penalty),
+        penalty == "auto",
+        usual_share(shape) if share == "auto" else float(share),
+        usual_smooth(shape.n_rows) if smooth == "auto" else float(smooth),
     )
-
-
-def usual_leaf(n_rows: int) -> int:
-    """Fewest rows of a leaf: more of them where there are few rows in all."""
-    if n_rows >= FEW_ROWS:
-        return LEAF_OF_MANY
-    return min(LEAF_OF_FEW, max(1, n_rows // LARGEST_SHARE))
 
 
 def usual_rate(shape: Shape) -> float:
     """Learning rate: larger where little noise is learnt with it."""
-    few_cuts = shape.n_cuts <= FEW_CUTS and shape.n_rows >= ROWS_PER_CUT * shape.n_cuts
-    many_rows = shape.task == "regression" and shape.n_rows >= FEW_ROWS
-    return LARGE_RATE if few_cuts or many_rows else USUAL_RATE
+    sure = shape.n_rows >= FEW_ROWS if shape.task == "regression" else shape.has_few_cuts
+    return LARGE_RATE if sure else USUAL_RATE
+
+
+def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
+    """Longest way from the root: a limit where there are few rows (of each class).
+
+    It never takes leaves from somebody who allows more than is usual.
+    """
+    if not shape.is_small or shape.n_rows >= FEW_OF_CLASS * shape.n_classes:
+        return None
+    if max_leaf_nodes is None or max_leaf_nodes > USUAL_LEAVES:
+        return None
+    return DEPTH_OF_VALUES if shape.task == "regression" else DEPTH_OF_FEW
+
+
+def usual_leaf(shape: Shape) -> int:
+    """Fewest rows of a leaf: more of them where there are few rows in all."""
+    if shape.n_rows >= FEW_ROWS:
+        return LEAF_OF_MANY
+    smaller = shape.task == "regression" or shape.n_classes > 2
+    leaf = LEAF_OF_FEWER if smaller else LEAF_OF_FEW
+    return min(leaf, max(1, shape.n_rows // LARGEST_SHARE))
+
+
+def usual_share(shape: Shape) -> float:
+    """Share of the features that a node may ask: trees of few rows should not be all alike."""
+    return SHARE_OF_FEATURES if shape.is_small and shape.n_features >= LEAST_FEATURES else 1.0
+
+
+def usual_smooth(n_rows: int) -> float:
+    """How many rows make a category believable: fewer where there are few rows in all."""
+    return min(USUAL_SMOOTH, n_rows / ROWS_PER_SMOOTH)

@@ -99,7 +99,8 @@ def boost(
         before = scores.score.copy() if refit else scores.score
         trees: list[Any] = [None] * loss.n_scores
         falls = _falls(hessians if falling else (), loss.n_scores)
-        at_once = loss.n_scores == 1 and not dropped  # slopes are taken as the scores move
+        # slopes are taken as the scores move, unless they depend on other scores, too
+        at_once = loss.n_scores == 1 and not dropped and len(scores.groups) == 1
 
         def add_tree(grower: BoostedGrower, which: int) -> None:
             seed = _seed_of(rounds.seed, number, which)  # noqa: B023  (runs within the round)
@@ -215,6 +216,8 @@ def _draw_features(rules: BoostRules, n_features: int, seed: int) -> Array:
         return np.arange(n_features)
     kept = max(1, round(rules.colsample_bytree * n_features))
     drawn = np.random.default_rng(seed).permutation(n_features)[:kept]
+    if rules.draw_number is not None:
+        drawn = np.flatnonzero(np.isin(rules.draw_number, drawn))
     return np.sort(drawn)
 
 

@@ -20,19 +20,30 @@ from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import (
     GROW_SIGNATURE,
-    adopt_best,
+    adopt_nodes,
     count_and_search,
     grow_boosted,
 )
-from hornbeam.kernels.boosting.histogram import add_shared, count_columns, count_shared
-from hornbeam.kernels.boosting.nodes import next_split, settle_split
-from hornbeam.kernels.boosting.partition import flag_rows, lay_out_rows, move_rows
-from hornbeam.kernels.boosting.search import search_category, search_features
+from hornbeam.kernels.boosting.histogram import (
+    add_shared,
+    count_columns,
+    count_shared,
+    empty_shared_column,
+    fill_default_cell,
+)
+from hornbeam.kernels.boosting.nodes import (
+    make_root,
+    mark_sides,
+    next_split,
+    plan_build,
+    settle_split,
+)
+from hornbeam.kernels.boosting.partition import lay_out_all, lay_out_drawn, part_together
+from hornbeam.kernels.boosting.search import search_bound, search_category, search_features
 from hornbeam.kernels.boosting.sparse import (
-    count_left,
     count_sparse_alone,
     count_sparse_shared,
-    spread_column,
+    prepare_sparse,
 )
 from hornbeam.kernels.slopes import NEW_PEAK
 from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES
@@ -83,6 +94,7 @@ class BoostRules:
     category_l2: float = 10.0
     monotone: Array | None = None
     groups: Array | None = None  # interaction constraints: bool (n_groups, n_features)
+    draw_number: Array | None = None  # by which each feature is drawn; None: its place
 
 
 class GrownTree:
@@ -134,23 +146,16 @@ class BoostedGrower:
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
-        if self.size > 1:  # one thread need not wait for these to be compiled
-            shared = count_sparse_shared if table.is_sparse else count_shared
-            whole = self.table.whole
-            whole[s.COUNT_SHARED] = address_of(shared, s.STEP_SIGNATURE)
-            whole[s.ADD_SHARED] = address_of(add_shared, s.STEP_SIGNATURE)
-            whole[s.FLAG_ROWS] = address_of(flag_rows, s.STEP_SIGNATURE)
-            whole[s.MOVE_ROWS] = address_of(move_rows, s.STEP_SIGNATURE)
+        _set_addresses(self.table, _steps(table, rules, self.size))
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
-        word = np.empty(n_rows, np.int64)
+        slope, self.lends_leaves = scores.slope, scores.loss.n_scores > 1
         self.rows = s.Rows(
-            scores.slope,  # those of one score are chosen for each tree
+            slope,  # those of one score are chosen for each tree
+            slope.view(np.int64),
             np.zeros(2 * n_rows + s.AHEAD, ROW),
-            word,
-            scores.slope.view(np.int64),
-            word.view(np.int32)[:n_rows],
+            slope.view(np.int32) if self.lends_leaves else np.empty(n_rows, np.int32),
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + 1, np.int64),
         )
@@ -217,7 +222,9 @@ class BoostedGrower:
         n_rows = self.scores.n_rows
         slope = self.scores.slope.ctypes.data + 8 * which * n_rows  # of this score
         self.slots[s.SLOPE_AT : s.SLOPE_AT + 2] = slope, 2 * n_rows
-        self.slots[s.OTHER_WORD_AT : s.OTHER_WORD_AT + 2] = slope, n_rows
+        self.slots[s.WORD_AT : s.WORD_AT + 2] = slope, n_rows
+        if self.lends_leaves:
+            self.slots[s.LEAF_AT : s.LEAF_AT + 2] = slope, n_rows
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
@@ -251,17 +258,16 @@ class BoostedGrower:
 
     def advance(self, values: Array, which: int, with_slopes: bool) -> None:
         """Add the values of the leaves (by node number) to score ``which`` of every row."""
-        nodes, words, loss = int(self.words[s.WORD_NODES]), self.words, self.scores.loss
+        nodes, words = int(self.words[s.WORD_NODES]), self.words
         words[:] = 0
         words[s.WORD_NODES] = nodes
-        fill = loss.fill if with_slopes else 0
+        fill = self.scores.loss.fill if with_slopes else 0
         if with_slopes:
             self.scores.reset_peaks()
-        n_units, step = self.scores.units()
         slots, own, size = self.slots, self.score_slots, self.size
 
         def work(rank: int) -> None:
-            rounds.advance(slots, own[rank], values, which, fill, n_units, step, rank, size)
+            rounds.advance(slots, own[rank], values, which, fill, rank, size)
 
         run_team(work, size, words, self.seconds)
         if with_slopes:
@@ -410,6 +416,58 @@ def _most_leaves(rules: BoostRules, n_rows: int) -> int:
     return max(2, most)
 
 
+def _is_plain(rules: BoostRules) -> bool:
+    """Whether nothing binds the values of leaves but lambda."""
+    return rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
+
+
+def _draws_features(rules: BoostRules) -> bool:
+    """Whether nodes of a tree may ask different features."""
+    return min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None
+
+
+def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
+    """The kernels that growth calls by address: only what this fit needs is compiled."""
+    sparse, draws = table.is_sparse, rules.subsample < 1.0
+    bundled, categories = bool(table.bundles.is_shared.any()), bool(table.codes.is_category.any())
+    steps = {
+        s.LAY_OUT_ROWS: lay_out_drawn if draws else lay_out_all,
+        s.MAKE_ROOT: make_root,
+        s.PLAN_BUILD: plan_build,
+        s.COUNT_COLUMNS: count_sparse_alone if sparse else count_columns,
+        s.COUNT_AND_SEARCH: count_and_search,
+        s.SEARCH_FEATURES: search_features,
+        s.ADOPT_NODES: adopt_nodes,
+        s.NEXT_SPLIT: next_split,
+        s.SETTLE: settle_split,
+    }
+    if size > 1:
+        steps[s.COUNT_SHARED] = count_sparse_shared if sparse else count_shared
+        steps |= {s.ADD_SHARED: add_shared, s.PART_TOGETHER: part_together}
+    if draws:
+        steps |= {s.FORGET_LEAVES: rounds.forget_leaves, s.WALK_ROWS: rounds.walk_rows}
+    if sparse:
+        steps[s.PREPARE_SPARSE] = prepare_sparse
+    if bundled:
+        steps[s.EMPTY_SHARED] = empty_shared_column
+    if bundled or sparse:
+        steps[s.FILL_DEFAULT] = fill_default_cell
+    if bundled or categories:
+        steps[s.MARK_SIDES] = mark_sides
+    if categories:
+        steps[s.SEARCH_CATEGORY] = search_category
+    if not _is_plain(rules):
+        steps[s.SEARCH_BOUND] = search_bound
+    if _draws_features(rules):
+        steps[s.CHOOSE_FEATURES] = choose_features
+    return steps
+
+
+def _set_addresses(table: s.Table, steps: dict[int, Any]) -> None:
+    for place, step in steps.items():
+        table.whole[place] = address_of(step, s.STEP_SIGNATURE)
+
+
 def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int) -> s.Table:
     codes, n_features = table.codes, table.n_features
     whole = np.zeros(s.N_WHOLE, np.int64)
@@ -425,18 +483,8 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots
-    whole[s.LAY_OUT_ROWS] = address_of(lay_out_rows, s.STEP_SIGNATURE)
-    whole[s.COUNT_AND_SEARCH] = address_of(count_and_search, s.STEP_SIGNATURE)
-    whole[s.ADOPT_BEST] = address_of(adopt_best, s.STEP_SIGNATURE)
-    whole[s.SEARCH_FEATURES] = address_of(search_features, s.STEP_SIGNATURE)
-    whole[s.SETTLE] = address_of(settle_split, s.STEP_SIGNATURE)
-    whole[s.NEXT_SPLIT] = address_of(next_split, s.STEP_SIGNATURE)
-    if codes.is_category.any():
-        whole[s.SEARCH_CATEGORY] = address_of(search_category, s.STEP_SIGNATURE)
-    if min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None:
-        whole[s.DRAWS_FEATURES] = 1
-        whole[s.CHOOSE_FEATURES] = address_of(choose_features, s.STEP_SIGNATURE)
-    whole[s.PLAIN] = rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
+    whole[s.DRAWS_FEATURES] = _draws_features(rules)
+    whole[s.PLAIN] = _is_plain(rules)
     real = np.zeros(s.N_REAL, STAT)
     real[s.LAMBDA] = rules.reg_lambda
     real[s.ALPHA] = rules.reg_alpha
@@ -447,19 +495,15 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     real[s.CATEGORY_SMOOTH] = rules.category_smooth
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
+    draw_number = np.arange(n_features) if rules.draw_number is None else rules.draw_number
     nothing = np.empty(0, BIN)
     column_code = nothing
     default = table.bundles.default
     column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
     if isinstance(codes, SparseCodes):
         whole[s.SPARSE] = 1
-        whole[s.COUNT_COLUMNS] = address_of(count_sparse_alone, s.STEP_SIGNATURE)
-        whole[s.COUNT_LEFT] = address_of(count_left, s.STEP_SIGNATURE)
-        whole[s.SPREAD_COLUMN] = address_of(spread_column, s.STEP_SIGNATURE)
         column_start, column_row = codes.column_start, codes.column_row
         column_code, default = codes.column_code, codes.zero_code
-    else:
-        whole[s.COUNT_COLUMNS] = address_of(count_columns, s.STEP_SIGNATURE)
     return s.Table(
         table.by_row.ravel(),
         np.ascontiguousarray(table.bundles.column, np.int64),
@@ -472,6 +516,7 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
         codes.is_category,
         np.ascontiguousarray(monotone, np.int64),
         np.ascontiguousarray(groups, np.uint8).ravel(),
+        np.ascontiguousarray(draw_number, np.int64),
         table.entry_start,
         table.entry_cell,
         column_start,

@@ -51,7 +51,8 @@ PARAMETERS.update(
         "learning_rate": Parameter(
             "float or 'auto'",
             "Share of each tree's step that is taken (shrinkage). 'auto': 0.15 for regressions of "
-            "5,000 rows or more and for tables that can be cut in 64 places at most; else 0.1.",
+            "5,000 rows or more, and for classes of tables that can be cut in 64 places at most; "
+            "else 0.1.",
             [Interval(Real, 0.0, None, closed="neither"), _AUTO],
         ),
         "boosting_leaves": Parameter(
@@ -59,10 +60,17 @@ PARAMETERS.update(
             "Most leaves of a tree; None: no limit.",
             [Interval(Integral, 2, None, closed="left"), None],
         ),
+        "boosting_depth": Parameter(
+            "int, None or 'auto'",
+            "Longest path from the root; None: no limit. 'auto': 4 (regression: 7) if there are "
+            "fewer than 5,000 rows and 1,500 per class, at most 400 features, and at most 31 "
+            "leaves are allowed; else no limit.",
+            [COUNT, None, _AUTO],
+        ),
         "boosting_samples_leaf": Parameter(
             "int or 'auto'",
-            "Fewest rows in a leaf. 'auto': 5 if there are 5,000 rows or more; else 20, but not "
-            "more than one row in eight.",
+            "Fewest rows in a leaf. 'auto': 5 if there are 5,000 rows or more; else 20 "
+            "(regression and more than two classes: 10), but not more than one row in eight.",
             [COUNT, _AUTO],
         ),
         "min_child_weight": Parameter(
@@ -112,15 +120,19 @@ PARAMETERS.update(
             "float", "Share of the tree's features drawn for each level.", [_SHARE]
         ),
         "colsample_bynode": Parameter(
-            "float", "Share of the level's features drawn for each node.", [_SHARE]
+            "float or 'auto'",
+            "Share of the level's features drawn for each node. 'auto': 0.4 if there are fewer "
+            "than 5,000 rows and 6 to 400 features; else 1.",
+            [_SHARE, _AUTO],
         ),
         "boosting_bins": Parameter(
             "int", "Bins per feature.", [Interval(Integral, 2, MAX_BINS, closed="both")]
         ),
         "category_smooth": Parameter(
-            "float",
-            "Hessian added to each category's before categories are sorted by gradient.",
-            [Interval(Real, 0.0, None, closed="left")],
+            "float or 'auto'",
+            "Hessian added to each category's before categories are sorted by gradient; those that "
+            "seem to have fewer rows are not sorted. 'auto': 10, but not more than one row in 500.",
+            [Interval(Real, 0.0, None, closed="left"), _AUTO],
         ),
         "category_l2": Parameter(
             "float",

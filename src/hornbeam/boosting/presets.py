@@ -17,6 +17,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 1,
         "min_child_weight": 0.0,
         "reg_lambda": 0.0,
+        "colsample_bynode": 1.0,
     },
     "xgboost": {
         "order": 2,
@@ -26,6 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 1,
         "min_child_weight": 1.0,
         "reg_lambda": 1.0,
+        "colsample_bynode": 1.0,
         "learning_rate": 0.3,
     },
     "lightgbm": {
@@ -37,6 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 20,
         "min_child_weight": 1e-3,
         "reg_lambda": 0.0,
+        "colsample_bynode": 1.0,
     },
 }
 

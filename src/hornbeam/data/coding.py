@@ -59,6 +59,10 @@ class Codes:
         ``n_codes[f] - 1`` of them per number feature. Ranks: the distinct values of each
         number feature if they were asked for, else none.
     edge_start : int64 array, length n_features + 1
+    middles : float64 array
+        Bins: where each code of a number feature lies, the middle between the smallest and
+        the largest value that has it; ``middles[middle_start[f] + c]``. Ranks: none.
+    middle_start : int64 array, length n_features + 1
     category_code : dict
         Only for features with more categories than bins: the code of each category.
         The rare ones share the last code.
@@ -69,6 +73,8 @@ class Codes:
     is_category: Array
     edges: Array
     edge_start: Array
+    middles: Array
+    middle_start: Array
     category_code: dict[int, Array] = field(default_factory=dict)
 
     @cached_property
@@ -124,7 +130,8 @@ def encode_ranks(
             values[feature] = _values_by_code(column, out, int(n_codes[feature]))
 
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_RANK)
-    return Codes(codes, n_codes, is_category.astype(np.uint8), *_flatten(values))
+    no_middles = _flatten([np.empty(0)] * n_features)
+    return Codes(codes, n_codes, is_category.astype(np.uint8), *_flatten(values), *no_middles)
 
 
 def encode_bins(
@@ -164,6 +171,7 @@ def encode_bins(
     codes = np.empty((n_features, n_rows), BIN)
     n_codes = np.array(n_categories, np.int64)
     edges: list[Array] = [np.empty(0)] * n_features
+    middles: list[Array] = [np.empty(0)] * n_features
     category_code: dict[int, Array] = {}
     sample = sample_rows(n_rows, seed)
 
@@ -177,12 +185,14 @@ def encode_bins(
                 n_codes[feature] = max_bins
             number_categories(column, table, MISSING_BIN, out)
             return
-        edges[feature], n_codes[feature] = find_edges(column, max_bins, sample)
+        edges[feature], middles[feature] = find_edges(column, max_bins, sample)
+        n_codes[feature] = len(middles[feature])
         assign_bins(column, _padded(edges[feature]), MISSING_BIN, out)
 
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_BIN)
     folded = dict(sorted(category_code.items()))
-    return Codes(codes, n_codes, is_category.astype(np.uint8), *_flatten(edges), folded)
+    flat = (*_flatten(edges), *_flatten(middles))
+    return Codes(codes, n_codes, is_category.astype(np.uint8), *flat, folded)
 
 
 def encode_like(codes: Codes, matrix: Any, n_jobs: int | None = None) -> Codes:
@@ -230,12 +240,13 @@ def rank_values(column: Array, codes: Array) -> int:
 # --- bins -------------------------------------------------------------------------------
 
 
-def find_edges(column: Array, max_bins: int, sample: Array | None) -> tuple[Array, int]:
-    """Borders between the bins of a column of numbers, and how many bins there are."""
+def find_edges(column: Array, max_bins: int, sample: Array | None) -> tuple[Array, Array]:
+    """Borders between the bins of a column of numbers, and the middle of each bin."""
     found = np.empty(max_bins + 1, column.dtype)
     count = int(collect_distinct(column, max_bins, found))
     if count <= max_bins:
-        return midpoints(found[: max(count - 1, 0)], found[1:count]), count
+        values = found[:count]
+        return midpoints(values[:-1], values[1:]), values.astype(np.float64) + 0.0
     drawn = _known(column if sample is None else column[sample])
     if sample is not None and len(drawn) < SAMPLE_ROWS // 10:  # a mostly missing column
         drawn = _known(column)
@@ -244,7 +255,9 @@ def find_edges(column: Array, max_bins: int, sample: Array | None) -> tuple[Arra
     if len(distinct) > max_bins:
         below = np.empty(max_bins, np.int64)
         below = below[: cut_by_weight(counts, int(counts.sum()), max_bins, below)]
-    return midpoints(distinct[below], distinct[below + 1]), len(below) + 1
+    smallest = distinct[np.concatenate([[0], below + 1])].astype(np.float64)
+    largest = distinct[np.concatenate([below, [-1]])].astype(np.float64)
+    return midpoints(distinct[below], distinct[below + 1]), smallest / 2 + largest / 2 + 0.0
 
 
 def midpoints(below: Array, above: Array) -> Array:

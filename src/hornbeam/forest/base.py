@@ -35,6 +35,8 @@ from hornbeam.tree.traversal import decision_path
 
 # Trees that are grown between two looks at the score when fitting may stop early.
 BATCH = 10
+# Of equally good splits any one is taken, so that trees differ; a single tree takes the first.
+RANDOM_TIES = True
 
 
 class ForestTrees(Sequence[Any]):
@@ -140,6 +142,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         rules = replace(
             task.rules,
             count_constant=self.constant_features == "count",
+            random_ties=RANDOM_TIES,
             category_split=getattr(self, "category_split", task.rules.category_split),
         )
         counted = task.target.weight > 0

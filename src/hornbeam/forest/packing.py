@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hornbeam.dtypes import STAT, WORD, WORD_BITS, Array
-from hornbeam.forest.store import RECORD, ForestStore, distinct_rows
+from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, renumber
 from hornbeam.kernels import forest_pack as p
 from hornbeam.kernels import state as s
 from hornbeam.runtime.atomics import NODE_COUNT
@@ -72,19 +72,18 @@ class Packer:
         packing.settings[p.ONE_OUTPUT] = self.task.target.n_outputs == 1
         packing.settings[p.RANDOM_CUTS] = self.task.rules.random_cuts
         n_nodes = p.pack_nodes(stage.slots(), make_slots(packing))
-        nodes = records[:n_nodes].copy()
+        nodes = records[:n_nodes]  # joining trees lets go of the others
         n_rows = int(packing.settings[p.FOUND_ROWS])
         table = packing.table[: n_rows * self.n_values].reshape(n_rows, self.n_values)
         if self.by_table:
             table, rows = distinct_rows(table)
-            leaf = nodes["child"] < 0
-            nodes["child"][leaf] = ~rows[~nodes["child"][leaf]]
+            renumber(nodes, 0, rows)
         set_start, set_words = self._sets(
             stage, packing.set_node[: int(packing.settings[p.FOUND_SETS])]
         )
         return ForestStore(
             nodes=nodes,
-            impurity=packing.impurity[:n_nodes].copy(),
+            impurity=packing.impurity[:n_nodes],
             root=np.array([0, n_nodes]),
             set_start=set_start,
             set_words=set_words,

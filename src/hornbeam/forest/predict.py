@@ -13,14 +13,16 @@ from hornbeam.kernels.forest import (
     BY_TABLE,
     CHECKED,
     COLUMN_STEP,
+    COPIED,
     FEW_ROWS,
     FIRST_ROW,
     FIRST_TREE,
     HAS_SETS,
+    LARGEST_KEY,
     LAST_ROW,
     LAST_TREE,
-    MANY_SETS,
     MASKED,
+    MOST_ANSWERED,
     N_ASKED,
     N_COLUMNS,
     N_ROWS,
@@ -36,14 +38,14 @@ from hornbeam.kernels.forest import (
 from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel, thread_count
 
-# Rows of a block: the more, the more often a node is used again while it is in the cache,
-# as long as the values of the block stay in the second-level cache with it.
-_MOST_WIDTH = 4096
+# Rows that one call of the kernel is given. The more, the more often a node is used again
+# while it is in the cache, as long as the keys of the rows stay in the second-level cache
+# with it. A thread has as many calls as the other threads.
+_LEAST_ROWS, _MOST_ROWS = 256, 8192
 _BLOCK_BYTES = 1 << 20
-# What one call of the kernel is given. It sends all trees through the cache, so a thread has
-# one call for a few thousand rows, and as many as the other threads.
-_LEAST_CHUNK, _MOST_CHUNK = 256, 4096
-_MANY_SETS = 0.05  # share of the splits from which their kind cannot be foreseen
+# So many nodes of a tree are copied, at most, for each row that walks on the copy: more where
+# the tree asks for sets, since the copy spares looking them up.
+_NODES_PER_ROW = {"numbers": 10, "sets": 40}
 _DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
 _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
@@ -59,10 +61,10 @@ class Walks:
         self.n_trees = len(forest.root) - 1
         self._task = np.zeros(TASK_WORDS, np.int64)
         self._task[N_VALUES], self._task[BY_TABLE] = n_values, by_table
-        n_sets, n_splits = len(forest.set_start) - 1, len(forest.threshold) // 4
+        self._task[HAS_SETS] = len(forest.set_start) > 1
         of_one_word = bool(np.all(np.diff(forest.set_start) == 1))
-        self._task[HAS_SETS] = n_sets > 0
-        self._task[MANY_SETS] = of_one_word and n_sets > _MANY_SETS * n_splits
+        largest = forest.set_words.max(initial=0)
+        self._copyable = of_one_word and int(largest) >> MOST_ANSWERED == 0
         self._task[N_ASKED] = n_columns
         steps = 1.5 * np.log2(np.diff(forest.root) + 1)
         self._seconds = steps * _SECONDS_PER_STEP + n_values * _SECONDS_PER_VALUE
@@ -112,7 +114,7 @@ class Walks:
         votes = _NO_NODES if votes is None else votes
         if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
             task[WIDTH], task[LAST_ROW] = FEW_ROWS, n_rows
-            no_block = _NO_BLOCK[flat.dtype.char]
+            no_block = _NO_BLOCK[size]
             room = self._room()
             finite: bool = predict_forest(
                 flat, self.slots, task, no_block, room, flat_scores, flat_nodes, flat_bags, votes
@@ -120,19 +122,22 @@ class Walks:
             return finite
         seconds = n_rows * float(self._seconds[first:last].sum())
         n_threads = thread_count(n_jobs, seconds)
-        per_thread = -(-n_rows // (n_threads * _MOST_CHUNK))
-        chunk_rows = max(-(-n_rows // (n_threads * per_thread)), _LEAST_CHUNK)
-        n_chunks = -(-n_rows // chunk_rows)
         n_asked = max(1, self.n_columns)
-        fits = _BLOCK_BYTES // (size * n_asked) // WALKERS * WALKERS
-        width = task[WIDTH] = min(max(fits, WALKERS), _MOST_WIDTH, chunk_rows)
+        most = min(max(_BLOCK_BYTES // (size * n_asked), _LEAST_ROWS), _MOST_ROWS)
+        per_thread = -(-n_rows // (n_threads * most))
+        width = task[WIDTH] = max(-(-n_rows // (n_threads * per_thread)), _LEAST_ROWS)
+        n_chunks = -(-n_rows // width)
+        n_nodes = self.forest.root[last] - self.forest.root[first]
+        per_row = _NODES_PER_ROW["sets" if task[HAS_SETS] else "numbers"]
+        copied = self._copyable and n_nodes <= per_row * min(width, n_rows) * (last - first)
+        task[COPIED], task[LARGEST_KEY] = copied, np.iinfo(_KEYS[size]).max
         all_finite = np.ones(n_chunks, bool)
 
         def predict(chunk: int) -> None:
             own = task.copy()
-            own[FIRST_ROW] = chunk * chunk_rows
-            own[LAST_ROW] = min(n_rows, (chunk + 1) * chunk_rows)
-            block = np.empty(n_asked * width, flat.dtype)
+            own[FIRST_ROW] = chunk * width
+            own[LAST_ROW] = min(n_rows, (chunk + 1) * width)
+            block = np.empty(2 * n_asked * width if copied else 0, _KEYS[size])
             room = self._room()
             all_finite[chunk] = predict_forest(
                 flat, self.slots, own, block, room, flat_scores, flat_nodes, flat_bags, votes
@@ -172,15 +177,18 @@ class Walks:
         """Slots of the working memory of this thread."""
         slots: Array | None = getattr(self._own, "slots", None)
         if slots is None:
-            most = max(_MOST_WIDTH, self.n_trees)
-            lengths = 2 * WALKERS, most, most
-            self._own.room = Room(*(np.zeros(length, np.int64) for length in lengths))
+            most = max(_MOST_ROWS, self.n_trees)
+            n_copied = int(np.diff(self.forest.root).max()) if self._copyable else 0
+            lengths = 3 * WALKERS, most, most, 2 * n_copied
+            walkers, goals, ended, words = (np.zeros(length, np.int64) for length in lengths)
+            self._own.room = Room(walkers, goals, ended, words, words.view(np.float64))
             slots = self._own.slots = make_slots(self._own.room)
         return slots
 
 
 _NO_SCORES, _NO_NODES, _NO_BAGS = np.empty(0), np.empty(0, NODE), np.empty(0, np.uint8)
-_NO_BLOCK = {char: np.empty(0, char) for char in "fd"}
+_KEYS: dict[int, type[np.signedinteger[Any]]] = {4: np.int32, 8: np.int64}  # by bytes of a value
+_NO_BLOCK = {size: np.empty(0, key) for size, key in _KEYS.items()}
 
 
 def _plain(matrix: Array) -> Array:

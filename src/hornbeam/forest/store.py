@@ -37,6 +37,7 @@ from hornbeam.dtypes import (
 )
 from hornbeam.forest.predict import Walks
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
+from hornbeam.kernels.forest_pack import renumber_rows
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.storage import Tree
@@ -174,8 +175,8 @@ class ForestStore:
         for store in _emptied(stores) if release else stores:
             place = slice(end, end := end + store.n_nodes)
             impurity[place] = store.impurity
-            nodes[place] = store.nodes
-            _renumber(nodes[place], n_sets, rows[n_rows : n_rows + len(store.table)])
+            as_words(nodes[place])[:] = as_words(store.nodes)
+            renumber(nodes[place], n_sets, rows[n_rows : n_rows + len(store.table)])
             n_sets += len(store.set_start) - 1
             n_rows += len(store.table)
         return replace(first, nodes=nodes, impurity=impurity, table=table, **small)
@@ -187,13 +188,13 @@ class ForestStore:
             raise ValueError(f"{trees} does not name one or more neighbouring trees")
         place = slice(int(self.root[first]), int(self.root[last]))
         inner = slice(*((self.root[[first, last]] - [first, last]) // 2))  # half but the root
-        nodes = self.nodes[place].copy()
+        nodes = as_words(self.nodes[place]).copy().view(RECORD)
         sets = self._sets_of(nodes)
         words = slice(int(self.set_start[sets.start]), int(self.set_start[sets.stop]))
         used = np.zeros(len(self.table), bool)
         if self.by_table:
             used[~nodes["child"][nodes["child"] < 0]] = True
-        _renumber(nodes, -sets.start, np.cumsum(used) - 1)
+        renumber(nodes, -sets.start, np.cumsum(used) - 1)
         return replace(
             self,
             nodes=nodes,
@@ -522,13 +523,17 @@ def _unit(numbers: Array) -> float:
     return float(2.0 ** np.floor(np.log2(largest)))
 
 
-def _renumber(nodes: Array, set_shift: int, rows: Array) -> None:
+def as_words(nodes: Array) -> Array:
+    """The memory of nodes as numbers, which NumPy copies at once, not field by field."""
+    return nodes.view(WORD)
+
+
+def renumber(nodes: Array, set_shift: int, rows: Array) -> None:
     """Let nodes name their sets and their rows of the table by new numbers, in place."""
     if set_shift:
         nodes["threshold"][_asks_set(nodes)] += set_shift
     if len(rows) and np.any(rows != np.arange(len(rows))):
-        leaf = nodes["child"] < 0
-        nodes["child"][leaf] = ~rows[~nodes["child"][leaf]]
+        renumber_rows(nodes.view(np.int32), np.ascontiguousarray(rows, np.int64))
 
 
 def _asks_set(nodes: Array) -> Array:

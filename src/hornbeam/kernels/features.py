@@ -16,6 +16,7 @@ from hornbeam.kernels.state import (
     N_FEATURES,
     NODES_AT,
     PROBLEM_AT,
+    RANDOM_TIES,
     ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
@@ -30,9 +31,26 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import NEXT_TASK, atomic_store
-from hornbeam.runtime.kernel import inlined, step
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import draw_below
+
+
+@inlined
+def reverse(features, first, last):
+    """Turn the features from place ``first`` to ``last - 1`` around."""
+    for k in range((last - first) // 2):
+        other = last - 1 - k
+        features[first + k], features[other] = features[other], features[first + k]
+
+
+@part
+def begin_anywhere(features, n_listed, key):
+    """Let any of the listed features be first, and those before it last."""
+    first = draw_below(key, n_listed, n_listed)
+    reverse(features, int64(0), first)
+    reverse(features, first, n_listed)
+    reverse(features, int64(0), n_listed)
 
 
 @step
@@ -41,10 +59,12 @@ def plan_all(slots, node, desk_at, drawn):
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     desk = load_desk(slots, desk_at)
     n_features, knows = problem.whole[N_FEATURES], problem.whole[KNOWS_CONSTANT]
-    n_listed = 0
+    n_listed = int64(0)
     for feature in range(n_features):
         desk.features[n_listed] = feature
         n_listed += not (knows and nodes.constant[node * n_features + feature] != 0)
+    if problem.whole[RANDOM_TIES] and n_listed > 1:
+        begin_anywhere(desk.features, n_listed, nodes.key[node])
     desk.words[WORD_FEATURES] = n_listed
     desk.words[WORD_DRAWN] = n_listed
     atomic_store(desk.words, NEXT_TASK, int64(0))
@@ -80,11 +100,14 @@ def plan_drawn(slots, node, desk_at, drawn):
         if problem.whole[ROW_STRIDE] > 0:
             first, last = int64(nodes.first[node]), int64(nodes.last[node])
             find_ranges(problem, rows.row, first, last, scratch)
-        n_listed = 0
+        n_listed = int64(0)
         for feature in range(n_features):
             features[n_listed] = feature
             n_listed += counts or not is_constant(problem, nodes, node, scratch, feature)
         words[WORD_FEATURES] = n_listed
+        all_of_them = problem.whole[MAX_FEATURES] >= n_features
+        if problem.whole[RANDOM_TIES] and all_of_them and n_listed > 1:
+            begin_anywhere(features, n_listed, nodes.key[node])
     n_candidates = words[WORD_FEATURES]
     need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
     if counts and drawn > 0:

@@ -12,16 +12,29 @@ being its row in the table of predictions, if the forest has one (see forest/sto
 Trees of a forest are large, so the time goes into waiting for nodes. Several walks go on
 at once, each waiting for its own: of many rows down one tree, while the nodes of that tree
 are in the cache, or of one row down many trees. Where a walk ends, the next one begins.
-Which way a row goes cannot be foreseen, so there is no branch on it; nor is there one on
-the kind of question in trees that often ask for numbers and often for categories.
+Which way a row goes cannot be foreseen, so there is no branch on it.
+
+Where many rows go down a tree it pays to copy the tree first, into nodes that take few
+instructions to ask, and to bring the values of each row side by side, as integer keys::
+
+    inner node  int64 key of the threshold, or answers | int64 child << 32 | set << 31 | place
+    leaf        float64 value or weight                | int64 negative << 32
+
+Keys are in the order of the numbers. Where numbers are missing, a row has its keys twice,
+once with a missing one as the least key and once as the largest; the place, of a key in the
+row, says which of the two a node reads. The key of a category is its place in the 64
+answers of a node that asks for a set: answer ``n + 1`` is 1 if category ``n`` goes right,
+answer 0 is that of a missing value, and the last, always 1, that of categories in no set.
+So neither kind of question takes a branch, or a look at a set elsewhere.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from numba import int64, uint64
+from llvmlite import ir
+from numba import float32, int64, types, uint64
+from numba.extending import intrinsic
 
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.ensemble import bare
@@ -33,6 +46,10 @@ CATEGORY = MISSING_RIGHT >> 1
 FEATURE_MASK = CATEGORY - 1
 WALKERS = 16  # walks that go on at once
 FEW_ROWS = 16  # so many rows go down many trees at once, instead of many rows down a tree
+MOST_ANSWERED = 62  # the first category that a node has no answer of its own for
+_SET = 1 << 31  # flag of a copied node
+_NARROW = (1 << 31) - 1  # the largest key of float32
+_TILE = 32  # rows whose values are brought side by side at a time
 
 
 class Forest(NamedTuple):
@@ -50,9 +67,11 @@ class Forest(NamedTuple):
 class Room(NamedTuple):
     """Room for what is known of the walks."""
 
-    walkers: I8  # two words for each of WALKERS
+    walkers: I8  # three words for each of WALKERS
     goals: I8  # the rows of a block, or the trees, to be walked
     ended: I8  # where each of them ended
+    words: I8  # two views of the copy of a tree, two words per node
+    values: F8
 
 
 load_forest = make_loader(Forest)
@@ -60,9 +79,96 @@ load_room = make_loader(Room)
 
 # What a call is about: places in ``task``.
 ROW_STEP, COLUMN_STEP, N_COLUMNS, WIDTH, CHECKED, N_VALUES, BY_TABLE, MASKED = range(8)
-FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE, N_ROWS, HAS_SETS, MANY_SETS = range(8, 15)
+FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE, N_ROWS, HAS_SETS, COPIED = range(8, 15)
 N_ASKED = 15  # columns that the trees ask for
-TASK_WORDS = 16
+LARGEST_KEY = 16
+TASK_WORDS = 17
+
+
+# --- keys ----------------------------------------------------------------------------------
+
+
+@intrinsic
+def float_bits(typing_context: Any, x: Any) -> Any:
+    """The bits of a float as a signed integer of the same size."""
+    result = types.int64 if x == types.float64 else types.int32
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(sig.return_type.bitwidth))
+
+    return result(x), generate
+
+
+@inlined
+def key_of(x, largest):
+    """An integer that is the larger, the larger a number is; the two zeros have one key."""
+    bits = int64(float_bits(x)) if x != 0 else int64(0)
+    return bits ^ ((bits >> 63) & largest)
+
+
+@inlined
+def threshold_key(threshold, largest):
+    """The largest key of a number that is not above a threshold."""
+    if largest == _NARROW:
+        narrow = float32(threshold)
+        return key_of(narrow, largest) - int64(narrow > threshold)
+    return key_of(threshold, largest)
+
+
+@part
+def misses_numbers(forest, table, task, start, end):
+    """Whether any number that trees ask for is missing in these rows."""
+    n_missing = int64(0)
+    for tile in range(start, end, _TILE):
+        for column in range(task[N_ASKED]):
+            if forest.n_known[column] == 0:
+                for row in range(tile, min(tile + _TILE, end)):
+                    x = table[row * task[ROW_STEP] + column * task[COLUMN_STEP]]
+                    n_missing += int64(x != x)
+    return n_missing > 0
+
+
+@part
+def fill_block(forest, table, task, start, end, step, block):
+    """Bring the keys of each row side by side, ``step`` of them (see above)."""
+    row_step, column_step, n_asked = task[ROW_STEP], task[COLUMN_STEP], task[N_ASKED]
+    largest = task[LARGEST_KEY]
+    for tile in range(start, end, _TILE):
+        for column in range(n_asked):
+            n_known = forest.n_known[column]
+            for row in range(tile, min(tile + _TILE, end)):
+                x, place = table[row * row_step + column * column_step], (row - start) * step
+                if n_known != 0:
+                    known = x >= 0 and x < n_known
+                    block[place + column] = min(int64(x), MOST_ANSWERED) + 1 if known else 0
+                else:
+                    key = key_of(x, largest)
+                    block[place + column] = key if x == x else ~largest
+                    block[place + step - n_asked + column] = key if x == x else largest
+
+
+@part
+def copy_tree(forest, task, tree, step, room):
+    """Copy a tree into nodes that are asked by keys (see above)."""
+    root, largest, has_sets = forest.root[tree], task[LARGEST_KEY], task[HAS_SETS] != 0
+    missing_largest = step - task[N_ASKED]
+    for node in range(forest.root[tree + 1] - root):  # no branch: nobody foresees the leaves
+        threshold = forest.threshold[2 * (root + node)]
+        child = int64(forest.link[4 * (root + node) + 2])
+        flags = int64(forest.link[4 * (root + node) + 3])
+        is_set, to_right = (flags >> 29) & ~(child >> 63) & 1, (flags >> 30) & 1
+        place = (flags & FEATURE_MASK) + (to_right & ~is_set) * missing_largest
+        word = threshold_key(threshold, largest)
+        if has_sets:
+            number = int64(threshold if is_set != 0 else 0.0)
+            answers = int64(~forest.set_words[number] << uint64(1)) | to_right
+            word = answers if is_set != 0 else word
+        word = float_bits(threshold) if child < 0 else word
+        room.words[2 * node] = word
+        room.words[2 * node + 1] = (child << 32) | (is_set << 31) | (0 if child < 0 else place)
+
+
+# --- walks ---------------------------------------------------------------------------------
 
 
 @part
@@ -78,113 +184,89 @@ def in_right_set(forest, node, flags, x):
 
 
 @inlined
-def goes_right(forest, complete, has_sets, node, flags, x):
-    """Whether a value goes right at a node (0 or 1); if ``complete`` no number is missing."""
+def goes_right(forest, has_sets, node, flags, x):
+    """Whether a value goes right at a node (0 or 1)."""
     if has_sets and flags & CATEGORY != 0:
         right = in_right_set(forest, node, flags, x)
     else:
-        right = int64(x > forest.threshold[2 * node])
-        if not complete:
-            right |= int64(x != x) & (flags >> 30)
+        right = int64(x > forest.threshold[2 * node]) | (int64(x != x) & (flags >> 30))
     return right
 
 
 @inlined
-def goes_right_unforeseen(forest, node, flags, x):
-    """As `goes_right`, but both kinds of question are asked, and masks choose the answer.
-
-    A category that no set can hold must be NaN. There must be sets, of one word each.
-    """
-    threshold, missing = forest.threshold[2 * node], int64(x != x)
-    by_set = (flags >> 29) & ~missing & 1
-    number = int64(threshold) if by_set != 0 else int64(0)
-    category = int64(x) if by_set != 0 else int64(0)
-    word = forest.set_words[number]
-    outside = int64((~word >> uint64(category & 63)) & uint64(1))
-    above = int64(x > threshold) | (missing & (flags >> 30))
-    return above ^ ((above ^ outside) & -by_set)
+def key_goes_right(has_sets, asked, link, key):
+    """Whether a key goes right at a node of a copy (0 or 1)."""
+    right = int64(key > asked)
+    if has_sets:
+        answer = (asked >> (int64(key) & 63)) & 1
+        right = answer if link & _SET != 0 else right
+    return right
 
 
 @inlined
-def walk(
-    by_row, complete, unforeseen, forest, table, has_sets, column_step,
-    goals, n_goals, fixed, walkers, ended,
-):  # fmt: skip
-    """Go down from roots to leaves; ``ended`` gets the node, in the forest, of each leaf.
+def walk(by_row, copied, has_sets, forest, table, origin, step, column_step, n_goals, tree, room):
+    """Go down from roots to leaves; ``ended`` gets the leaf of each goal, as a node of its tree.
 
-    If ``by_row`` the goals are rows of a block, all to go down the tree ``fixed``; otherwise
-    they are trees, for the row whose values begin at ``table[fixed]`` to go down.
-    ``complete`` and ``unforeseen`` choose how a node is asked (see above). ``ended``
-    has a place for every goal, and ``walkers`` holds goal and node of each walk.
-    The values of a row lie a ``column_step`` apart.
+    If ``by_row`` the goals are rows, all to go down one tree, or its copy if ``copied``;
+    ``table[origin + goal * step]`` is the first value of a row. Otherwise the goals are
+    trees, for the row that begins at ``origin`` to go down. The next value of a row is
+    ``column_step`` further. ``walkers`` holds of each walk where its row, or its tree, begins,
+    its node, and its goal.
     """
-    root = forest.root[fixed] if by_row else int64(0)
+    goals, walkers = room.goals, room.walkers
+    root = forest.root[tree] if by_row and not copied else int64(0)
     n_walkers = min(n_goals, WALKERS)
     begun = int64(0)
     while begun < n_walkers:
-        walkers[2 * begun] = goals[begun]
-        walkers[2 * begun + 1] = root if by_row else forest.root[goals[begun]]
+        goal = goals[begun]
+        own = origin + goal * step if by_row else forest.root[goal]
+        walkers[3 * begun] = own
+        walkers[3 * begun + 1] = root if by_row else own
+        walkers[3 * begun + 2] = goal
         begun += 1
     while n_walkers > 0:
         walker = int64(0)
         while walker < n_walkers:
-            goal, node = walkers[2 * walker], walkers[2 * walker + 1]
-            child = int64(forest.link[4 * node + 2])
-            if child >= 0:
-                flags = int64(forest.link[4 * node + 3])
-                column = (flags & FEATURE_MASK) * column_step
-                x = table[column + (goal if by_row else fixed)]
-                if unforeseen:
-                    right = goes_right_unforeseen(forest, node, flags, x)
+            own, node = walkers[3 * walker], walkers[3 * walker + 1]
+            link = room.words[2 * node + 1] if copied else int64(forest.link[4 * node + 2])
+            if link >= 0:
+                if copied:
+                    key = table[own + (link & (_SET - 1))]
+                    child = link >> 32
+                    right = key_goes_right(has_sets, room.words[2 * node], link, key)
                 else:
-                    right = goes_right(forest, complete, has_sets, node, flags, x)
-                walkers[2 * walker + 1] = (root if by_row else forest.root[goal]) + child + right
+                    flags = int64(forest.link[4 * node + 3])
+                    place = (flags & FEATURE_MASK) * column_step
+                    x = table[(own if by_row else origin) + place]
+                    child = link + (root if by_row else own)
+                    right = goes_right(forest, has_sets, node, flags, x)
+                walkers[3 * walker + 1] = child + right
                 walker += 1
                 continue
-            ended[goal] = node
+            room.ended[walkers[3 * walker + 2]] = node - (root if by_row else own)
             if begun < n_goals:
-                walkers[2 * walker] = goals[begun]
-                walkers[2 * walker + 1] = root if by_row else forest.root[goals[begun]]
+                goal = goals[begun]
+                own = origin + goal * step if by_row else forest.root[goal]
+                walkers[3 * walker] = own
+                walkers[3 * walker + 1] = root if by_row else own
+                walkers[3 * walker + 2] = goal
                 begun += 1
                 walker += 1
             else:  # the last walker takes this place
                 n_walkers -= 1
-                walkers[2 * walker] = walkers[2 * n_walkers]
-                walkers[2 * walker + 1] = walkers[2 * n_walkers + 1]
+                walkers[3 * walker] = walkers[3 * n_walkers]
+                walkers[3 * walker + 1] = walkers[3 * n_walkers + 1]
+                walkers[3 * walker + 2] = walkers[3 * n_walkers + 2]
 
 
 @inlined
-def add_value(forest, by_table, n_values, node, row, scores):
-    """Add what a leaf predicts to the scores of a row."""
+def add_value(forest, by_table, n_values, entry, value, row, scores):
+    """Add what a leaf predicts, a row of the table or a value, to the scores of a row."""
     if by_table:
-        entry = int64(~forest.link[4 * node + 2]) * n_values
         for number in range(n_values):
-            scores[row * n_values + number] += forest.table[entry + number]
+            scores[row * n_values + number] += forest.table[entry * n_values + number]
     else:
-        scores[row] += forest.threshold[2 * node]
-
-
-@part
-def fill_block(forest, values, task, start, end, block):
-    """Copy what trees ask of rows to where it lies by columns, ``block[column * width + row]``.
-
-    A category that no set of its column can hold becomes NaN on the way. Returns whether
-    no number is missing.
-    """
-    n_missing = int64(0)
-    row_step, column_step, width = task[ROW_STEP], task[COLUMN_STEP], task[WIDTH]
-    for column in range(task[N_ASKED]):
-        first, n_known = start * row_step + column * column_step, forest.n_known[column]
-        if n_known == 0:
-            for row in range(end - start):
-                x = values[first + row * row_step]
-                n_missing += int64(x != x)
-                block[column * width + row] = x
-        else:
-            for row in range(end - start):
-                x = values[first + row * row_step]
-                block[column * width + row] = x if x >= 0 and x < n_known else math.nan
-    return n_missing == 0
+        scores[row] += value
 
 
 @part
@@ -208,51 +290,56 @@ def choose_rows(task, tree, start, end, bags, votes, rows):
 def predict_row(forest, table, task, row, room, scores, nodes):
     """Send one row down all trees of a task, several trees at a time."""
     first, n_values, by_table = task[FIRST_TREE], task[N_VALUES], task[BY_TABLE] != 0
-    n_trees, place = task[LAST_TREE] - first, row * task[ROW_STEP]
+    n_trees, origin = task[LAST_TREE] - first, row * task[ROW_STEP]
     for i in range(n_trees):
         room.goals[i] = first + i
     walk(
-        False, False, False, forest, table, task[HAS_SETS] != 0, task[COLUMN_STEP],
-        room.goals, n_trees, place, room.walkers, room.ended,
+        False, False, task[HAS_SETS] != 0, forest, table, origin, int64(0), task[COLUMN_STEP],
+        n_trees, first, room,
     )  # fmt: skip
     for tree in range(first, first + n_trees):
-        node = room.ended[tree]
+        leaf = forest.root[tree] + room.ended[tree]
         if n_values != 0:
-            add_value(forest, by_table, n_values, node, row, scores)
+            entry, value = int64(~forest.link[4 * leaf + 2]), forest.threshold[2 * leaf]
+            add_value(forest, by_table, n_values, entry, value, row, scores)
         else:
-            nodes[row * n_trees + tree - first] = node - forest.root[tree]
+            nodes[row * n_trees + tree - first] = room.ended[tree]
 
 
 @part
-def predict_block(forest, block, complete, task, start, end, room, scores, nodes, bags, votes):
-    """Send the rows of a block down all trees of a task, tree by tree."""
+def predict_rows(forest, table, block, step, task, start, end, room, scores, nodes, bags, votes):
+    """Send many rows down all trees of a task, tree by tree.
+
+    If COPIED, ``block`` holds their keys, ``step`` for each.
+    """
     first, n_values, by_table = task[FIRST_TREE], task[N_VALUES], task[BY_TABLE] != 0
-    n_trees = task[LAST_TREE] - first
+    n_trees, has_sets, none = task[LAST_TREE] - first, task[HAS_SETS] != 0, int64(0)
     for tree in range(first, first + n_trees):
         n_rows = choose_rows(task, tree, start, end, bags, votes, room.goals)
-        if task[MANY_SETS] != 0:
+        if task[COPIED] == 0:
             walk(
-                True, False, True, forest, block, True, task[WIDTH],
-                room.goals, n_rows, tree, room.walkers, room.ended,
-            )  # fmt: skip
-        elif complete:
-            walk(
-                True, True, False, forest, block, task[HAS_SETS] != 0, task[WIDTH],
-                room.goals, n_rows, tree, room.walkers, room.ended,
+                True, False, has_sets, forest, table, start * task[ROW_STEP], task[ROW_STEP],
+                task[COLUMN_STEP], n_rows, tree, room,
             )  # fmt: skip
         else:
-            walk(
-                True, False, False, forest, block, task[HAS_SETS] != 0, task[WIDTH],
-                room.goals, n_rows, tree, room.walkers, room.ended,
-            )  # fmt: skip
-        if n_values != 0:
-            for i in range(n_rows):
-                row = room.goals[i]
-                add_value(forest, by_table, n_values, room.ended[row], start + row, scores)
-        else:
+            copy_tree(forest, task, tree, step, room)
+            if has_sets:
+                walk(True, True, True, forest, block, none, step, none, n_rows, tree, room)
+            else:
+                walk(True, True, False, forest, block, none, step, none, n_rows, tree, room)
+        if n_values == 0:
             for row in range(end - start):
-                place = (start + row) * n_trees + tree - first
-                nodes[place] = room.ended[row] - forest.root[tree]
+                nodes[(start + row) * n_trees + tree - first] = room.ended[row]
+            continue
+        for i in range(n_rows):
+            row = room.goals[i]
+            leaf = room.ended[row]
+            if task[COPIED] != 0:
+                entry, value = ~(room.words[2 * leaf + 1] >> 32), room.values[2 * leaf]
+            else:
+                leaf += forest.root[tree]
+                entry, value = int64(~forest.link[4 * leaf + 2]), forest.threshold[2 * leaf]
+            add_value(forest, by_table, n_values, entry, value, start + row, scores)
 
 
 @kernel
@@ -260,7 +347,7 @@ def predict_forest(values, slots, task, block, room, scores, nodes, bags, votes)
     """Add what the trees predict to ``scores``; if N_VALUES is 0 put leaves into ``nodes``.
 
     ``values`` is the table; ``task`` says which rows and which trees (see above); ``block``
-    is room for the values of WIDTH rows, ``room`` for the walks. If MASKED, a tree leaves
+    is room for the keys, twice, of WIDTH rows, ``room`` for the walks. If MASKED, a tree leaves
     out the rows where ``bags``, with N_ROWS entries per tree, is not 0, and ``votes`` counts
     the trees of each row. Returns False if a value is infinite and CHECKED is set.
     """
@@ -276,9 +363,11 @@ def predict_forest(values, slots, task, block, room, scores, nodes, bags, votes)
         if end - start <= FEW_ROWS and task[MASKED] == 0:
             for row in range(start, end):
                 predict_row(forest, table, task, row, room, scores, nodes)
-        else:
-            complete = fill_block(forest, table, task, start, end, block)
-            predict_block(
-                forest, block, complete, task, start, end, room, scores, nodes, bags, votes
-            )
+            continue
+        step = task[N_ASKED]
+        if task[COPIED] != 0:
+            if misses_numbers(forest, table, task, start, end):
+                step = 2 * step
+            fill_block(forest, table, task, start, end, step, block)
+        predict_rows(forest, table, block, step, task, start, end, room, scores, nodes, bags, votes)
     return True

@@ -97,13 +97,12 @@ def pack_nodes(slots, packing_slots):
                 threshold = n_sets
                 packing.set_node[n_sets] = old
                 n_sets += 1
+            elif settings[RANDOM_CUTS]:
+                threshold = nodes.threshold[old]
             elif nodes.high_code[old] >= 0:
-                if settings[RANDOM_CUTS]:
-                    threshold = nodes.threshold[old]
-                else:
-                    start = packing.edge_start[feature]
-                    low = packing.edges[start + nodes.low_code[old]]
-                    threshold = middle_of(low, packing.edges[start + nodes.high_code[old] - 1])
+                start = packing.edge_start[feature]
+                low = packing.edges[start + nodes.low_code[old]]
+                threshold = middle_of(low, packing.edges[start + nodes.high_code[old] - 1])
             packing.threshold[2 * new] = threshold
             packing.link[4 * new + 2] = n_nodes
             packing.link[4 * new + 3] = flags
@@ -123,3 +122,11 @@ def pack_nodes(slots, packing_slots):
         new += 1
     settings[FOUND_ROWS], settings[FOUND_SETS] = n_rows, n_sets
     return n_nodes
+
+
+@kernel
+def renumber_rows(link, rows):
+    """Let leaves name their rows of the table by new numbers."""
+    for at in range(2, len(link), 4):
+        if link[at] < 0:
+            link[at] = ~rows[~link[at]]

@@ -18,6 +18,7 @@ from hornbeam.runtime.atomics import pointer_to
 LANES = 32
 SUM_LANES = 8  # real numbers take eight times the room
 PLACE_LANES = 16
+PART_LANES = 8
 
 
 def _vector(context: Any, builder: Any, kind: Any, array: Any, place: Any, vector: Any) -> Any:
@@ -132,10 +133,10 @@ count_up_to, count_above = _make_counter("<="), _make_counter(">")
 
 
 def _make_adder(sign: str) -> Any:
-    """``add(by_row, stride, row, first, last, lane, cuts, stats, stat, sums, at)``.
+    """``add(by_row, stride, row, first, last, lane, cuts, stats, sums, at)``.
 
     Compare the codes of a node's rows with the cuts of 8 features. Where the comparison
-    holds, statistic number ``stat`` of the row's three is added to ``sums[at + i]``.
+    holds, statistic s of the row's three is added to ``sums[at + s * stride + i]``.
     """
 
     @intrinsic
@@ -149,36 +150,38 @@ def _make_adder(sign: str) -> Any:
         lane: Any,
         cuts: Any,
         stats: Any,
-        stat: Any,
         sums: Any,
         at: Any,
     ) -> Any:
         whole = types.int64
-        signature = types.void(
-            by_row, whole, row, whole, whole, whole, cuts, stats, whole, sums, whole
-        )
+        signature = types.void(by_row, whole, row, whole, whole, whole, cuts, stats, sums, whole)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            table, step, rows, begin, end, offset, limits, values, which, results, place = args
+            table, step, rows, begin, end, offset, limits, values, results, place = args
             lanes = ir.VectorType(ir.IntType(8), SUM_LANES)
             reals = ir.VectorType(ir.DoubleType(), SUM_LANES)
             nothing = ir.Constant(reals, [0.0] * SUM_LANES)
-            target = _vector(context, builder, sig.args[9], results, place, reals)
             borders = builder.load(
                 _vector(context, builder, sig.args[6], limits, offset, lanes), align=1
             )
-            kept = cgutils.alloca_once(builder, reals)
-            builder.store(builder.load(target, align=8), kept)
+            targets, kept = [], []
+            for s in range(3):
+                cell = builder.add(place, builder.mul(ir.Constant(step.type, s), step))
+                targets.append(_vector(context, builder, sig.args[8], results, cell, reals))
+                kept.append(cgutils.alloca_once(builder, reals))
+                builder.store(builder.load(targets[s], align=8), kept[s])
             with _loop(builder, begin, end) as (j, _):
                 number = builder.load(pointer_to(context, builder, sig.args[2], rows, j))
                 start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
                 codes = _vector(context, builder, sig.args[0], table, start, lanes)
-                cell = builder.add(builder.mul(j, ir.Constant(j.type, 3)), which)
-                value = builder.load(pointer_to(context, builder, sig.args[7], values, cell))
                 holds = builder.icmp_unsigned(sign, builder.load(codes, align=1), borders)
-                added = builder.select(holds, _splat(builder, value, reals), nothing)
-                builder.store(builder.fadd(builder.load(kept), added), kept)
-            builder.store(builder.load(kept), target, align=8)
+                for s in range(3):
+                    cell = builder.add(builder.mul(j, ir.Constant(j.type, 3)), j.type(s))
+                    value = builder.load(pointer_to(context, builder, sig.args[7], values, cell))
+                    added = builder.select(holds, _splat(builder, value, reals), nothing)
+                    builder.store(builder.fadd(builder.load(kept[s]), added), kept[s])
+            for target, sum_ in zip(targets, kept, strict=True):
+                builder.store(builder.load(sum_), target, align=8)
             return context.get_dummy_value()
 
         return signature, generate
@@ -202,5 +205,51 @@ def count_up_to_place(typing_context: Any, places: Any, at: Any, limit: Any) -> 
         holds = builder.fcmp_ordered("<=", values, _splat(builder, args[2], reals))
         bits = builder.bitcast(holds, ir.IntType(PLACE_LANES))
         return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def part_lanes(
+    typing_context: Any,
+    items: Any,
+    place: Any,
+    left: Any,
+    spare: Any,
+    right: Any,
+    sides: Any,
+    number: Any,
+) -> Any:
+    """Part 8 items from ``place`` on by 8 sides from ``number`` on; returns how many go left.
+
+    Those of side 1 move to ``items[left:]``, the others to ``spare[right:]``. At both places
+    8 items are overwritten.
+    """
+    whole = types.int64
+    signature = whole(items, whole, whole, spare, whole, sides, whole)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        source, begin, low, store, high, marks, first = args
+        item = context.get_data_type(sig.args[0].dtype)
+        size = context.get_abi_sizeof(item)
+        lanes = ir.VectorType(item, PART_LANES)
+        bits, bytes_ = (ir.VectorType(ir.IntType(n), PART_LANES) for n in (1, 8))
+        content = builder.load(
+            _vector(context, builder, sig.args[0], source, begin, lanes), align=size
+        )
+        mark = builder.load(_vector(context, builder, sig.args[5], marks, first, bytes_), align=1)
+        kind = f"{'f' if isinstance(item, ir.DoubleType) else 'i'}{8 * size}"
+        compress = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(lanes, [lanes, bits, lanes]),
+            f"llvm.experimental.vector.compress.v{PART_LANES}{kind}",
+        )
+        anything = ir.Constant(lanes, ir.Undefined)
+        for sign, number, array, to in (("==", 0, store, high), ("!=", 0, source, low)):
+            goes = builder.icmp_unsigned(sign, mark, ir.Constant(bytes_, [number] * PART_LANES))
+            target = _vector(context, builder, sig.args[0], array, to, lanes)
+            builder.store(builder.call(compress, [content, goes, anything]), target, align=size)
+        count = builder.ctpop(builder.bitcast(goes, ir.IntType(PART_LANES)))
+        return builder.zext(count, ir.IntType(64))
 
     return signature, generate

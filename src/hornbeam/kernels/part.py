@@ -1,16 +1,18 @@
 """Part the rows of a node between its children.
 
 The rows that go left move before those that go right, and both keep their order. Both
-places are written and one of them advances, so there is no branch to mispredict. Each
-kernel returns the first row of the right side; growing calls the one that fits by its
-address.
+places are written and one of them advances, so there is no branch to mispredict. What
+belongs to a row is parted array by array: a loop over all of them at once has more
+pointers than a processor has registers. Each kernel returns the first row of the right
+side; growing calls the one that fits by its address.
 """
 
 from __future__ import annotations
 
-from numba import float64, int64
+from numba import float64, int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
+from hornbeam.kernels.lanes import PART_LANES, part_lanes
 from hornbeam.kernels.state import (
     BYTES,
     LEFT,
@@ -20,33 +22,90 @@ from hornbeam.kernels.state import (
     N_STATS,
     NODES_AT,
     PROBLEM_AT,
+    RANDOM_CUTS,
     ROWS_AT,
     SCRATCH_AT,
     TILED,
+    UNIT_WEIGHTS,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.kernel import inlined, step
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 
 NOT_LEFT = -1  # below every code
 
 
 @inlined
-def list_sides(problem, scratch, desk, rank, feature, cut, missing_left):
-    """For each code in bins whether it goes left, so that no row has to be asked more."""
-    sides, n_codes = scratch.sides, problem.n_codes[feature]
-    if problem.is_category[feature]:
-        member_at = rank * problem.whole[MAX_CATEGORIES]
-        for code in range(n_codes):
-            sides[code] = desk.member[member_at + code] == LEFT
-    else:
-        for code in range(n_codes):
-            sides[code] = code <= cut
+def find_category_sides(problem, scratch, desk, rank, feature, missing_left, row, first, n_rows):
+    """List for each row of a node whether its category goes left."""
+    member_at, n_codes = rank * problem.whole[MAX_CATEGORIES], problem.n_codes[feature]
+    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    sides, row_sides = scratch.sides, scratch.row_sides
+    for code in range(n_codes):
+        sides[code] = desk.member[member_at + code] == LEFT
     sides[MISSING_BIN] = missing_left
+    for i in range(n_rows):
+        row_sides[i] = sides[bins[offset + row[first + i]]]
+
+
+@inlined
+def find_number_sides(
+    problem, nodes, node, scratch, feature, cut, missing_left, row, first, n_rows
+):
+    """List for each row of a node whether it is below the cut; note the codes next to it."""
+    bins, offset, row_sides = problem.bins, feature * problem.whole[N_ROWS], scratch.row_sides
+    missing, last_left, missing_side = uint8(MISSING_BIN), uint8(cut), uint8(missing_left)
+    for i in range(n_rows):
+        row_sides[i] = bins[offset + row[first + i]]
+    if not problem.whole[RANDOM_CUTS]:
+        low, high = uint8(0), missing
+        for i in range(n_rows):
+            code = row_sides[i]
+            low = max(low, code if code <= last_left else uint8(0))
+            high = min(high, missing if code <= last_left else code)
+        nodes.low_code[node] = low
+        nodes.high_code[node] = high if high < missing else -1
+    for i in range(n_rows):
+        code = row_sides[i]
+        row_sides[i] = uint8(code <= last_left) | (uint8(code == missing) & missing_side)
+
+
+@part
+def find_sides(problem, rows, nodes, node, scratch, desk, rank):
+    """List for each row of a node whether it goes left; returns the rows' place and number."""
+    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
+    row, missing_left = rows.row, desk.best_missing_left[rank]
+    first, n_rows = int64(nodes.first[node]), int64(nodes.last[node] - nodes.first[node])
+    if problem.is_category[feature]:
+        find_category_sides(problem, scratch, desk, rank, feature, missing_left, row, first, n_rows)
+    else:
+        find_number_sides(
+            problem, nodes, node, scratch, feature, cut, missing_left, row, first, n_rows
+        )
+    return first, n_rows
+
+
+@part
+def move(items, spare, row_sides, first, n_rows):
+    """Part one array of a node's rows; returns the first place of the right side."""
+    left, right = first, int64(0)
+    n_together = n_rows - n_rows % PART_LANES
+    for i in range(0, n_together, PART_LANES):
+        gone_left = part_lanes(items, first + i, left, spare, right, row_sides, i)
+        left += gone_left
+        right += PART_LANES - gone_left
+    for i in range(n_together, n_rows):
+        item, goes_left = items[first + i], int64(row_sides[i])
+        items[left], spare[right] = item, item
+        left += goes_left
+        right += 1 - goes_left
+    for i in range(right):
+        items[left + i] = spare[i]
+    return left
 
 
 @step
@@ -54,34 +113,12 @@ def part_labelled(slots, node, desk_at, rank):
     """Part rows that have one label and one weight each; codes are bins."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    desk = load_desk(slots, desk_at)
-    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
-    list_sides(problem, scratch, desk, rank, feature, cut, desk.best_missing_left[rank])
-    offset, sides, bins = feature * problem.whole[N_ROWS], scratch.sides, problem.bins
-    row, labels, stats = rows.row, rows.labels, rows.stats
-    spare_row, spare_labels = scratch.spare_row, scratch.spare_labels
-    spare_stats = scratch.spare_stats
-    first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, 0
-    low_code, high_code = int64(NOT_LEFT), int64(MISSING_BIN)
-    for j in range(first, last):
-        here, label, stat = row[j], labels[j], stats[j]
-        code = int64(bins[offset + here])
-        goes_left = int64(sides[code])
-        low_code = max(low_code, code if code <= cut else int64(NOT_LEFT))
-        high_code = min(high_code, int64(MISSING_BIN) if code <= cut else code)
-        row[left], labels[left], stats[left] = here, label, stat
-        spare_row[right], spare_labels[right], spare_stats[right] = here, label, stat
-        left += goes_left
-        right += 1 - goes_left
-    for i in range(right):
-        row[left + i] = spare_row[i]
-    for i in range(right):
-        labels[left + i] = spare_labels[i]
-    for i in range(right):
-        stats[left + i] = spare_stats[i]
-    nodes.low_code[node] = low_code
-    nodes.high_code[node] = high_code if high_code < MISSING_BIN else -1
+    desk, row_sides = load_desk(slots, desk_at), scratch.row_sides
+    first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
+    left = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
+    move(rows.labels, scratch.spare_labels, row_sides, first, n_rows)
+    if not problem.whole[UNIT_WEIGHTS]:  # they are all alike
+        move(rows.stats, scratch.spare_stats, row_sides, first, n_rows)
     return float64(left)
 
 
@@ -90,35 +127,21 @@ def part_moments(slots, node, desk_at, rank):
     """Part rows that have three moments each; codes are bins."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    desk = load_desk(slots, desk_at)
-    feature, cut = desk.best_feature[rank], desk.best_cut[rank]
-    list_sides(problem, scratch, desk, rank, feature, cut, desk.best_missing_left[rank])
-    offset, sides, bins = feature * problem.whole[N_ROWS], scratch.sides, problem.bins
-    row, stats = rows.row, rows.stats
-    spare_row, spare_stats = scratch.spare_row, scratch.spare_stats
-    first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, 0
-    low_code, high_code = int64(NOT_LEFT), int64(MISSING_BIN)
-    for j in range(first, last):
-        here = row[j]
-        weight, total, second = stats[3 * j], stats[3 * j + 1], stats[3 * j + 2]
-        code = int64(bins[offset + here])
-        goes_left = int64(sides[code])
-        low_code = max(low_code, code if code <= cut else int64(NOT_LEFT))
-        high_code = min(high_code, int64(MISSING_BIN) if code <= cut else code)
-        row[left], spare_row[right] = here, here
-        stats[3 * left], spare_stats[3 * right] = weight, weight
-        stats[3 * left + 1], spare_stats[3 * right + 1] = total, total
-        stats[3 * left + 2], spare_stats[3 * right + 2] = second, second
+    desk, row_sides = load_desk(slots, desk_at), scratch.row_sides
+    stats, spare_stats = rows.stats, scratch.spare_stats
+    first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
+    middle = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
+    left, right = 3 * first, int64(0)
+    for i in range(n_rows):
+        j, goes_left = 3 * (first + i), 3 * int64(row_sides[i])
+        weight, total, second = stats[j], stats[j + 1], stats[j + 2]
+        stats[left], stats[left + 1], stats[left + 2] = weight, total, second
+        spare_stats[right], spare_stats[right + 1], spare_stats[right + 2] = weight, total, second
         left += goes_left
-        right += 1 - goes_left
+        right += 3 - goes_left
     for i in range(right):
-        row[left + i] = spare_row[i]
-    for i in range(3 * right):
-        stats[3 * left + i] = spare_stats[i]
-    nodes.low_code[node] = low_code
-    nodes.high_code[node] = high_code if high_code < MISSING_BIN else -1
-    return float64(left)
+        stats[left + i] = spare_stats[i]
+    return float64(middle)
 
 
 @step

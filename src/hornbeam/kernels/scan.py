@@ -218,16 +218,26 @@ def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> 
     def sum_moments(labels, stats, class_start, total, order, ask, real):
         n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
         first, last = ask[ASK_FIRST], ask[ASK_LAST]
-        for s in range(n_stats):
-            total[s] = 0.0
-        pure = True
-        for j in range(first, last):
+        if n_stats == 3:
+            weight, sum_, second = 0.0, 0.0, 0.0
+            for j in range(first, last):
+                weight += stats[3 * j]
+                sum_ += stats[3 * j + 1]
+                second += stats[3 * j + 2]
+            total[0], total[1], total[2] = weight, sum_, second
+        else:
             for s in range(n_stats):
-                total[s] += stats[j * n_stats + s]
+                total[s] = 0.0
+            for j in range(first, last):
+                for s in range(n_stats):
+                    total[s] += stats[j * n_stats + s]
+        pure, j = True, first
+        while pure and j < last:
             for s in range(1, 1 + n_outputs):  # w_j y_j / w_j against the first row's
                 here = stats[j * n_stats + s] * stats[first * n_stats]
                 there = stats[first * n_stats + s] * stats[j * n_stats]
                 pure = pure and abs(here - there) <= 4.0 * EPSILON * abs(there)
+            j += 1
         real[ANSWER_WEIGHT] = total[0]
         # sums of equal values carry rounding errors that look like an impurity
         return 0.0 if pure else impurity(total, n_outputs)

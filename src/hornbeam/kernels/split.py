@@ -59,6 +59,7 @@ from hornbeam.kernels.state import (
     SCRATCH_AT,
     SORT,
     WHOLE_WEIGHTS,
+    WORD_FIRST_WINS,
     load_desk,
     load_nodes,
     load_problem,
@@ -206,11 +207,18 @@ def scan(problem, rows, scratch):
 
 
 @inlined
-def beats(score, feature, best_score, best_feature):
-    """Total order of candidates: score, then the lower feature, then the earlier cut."""
+def beats(desk, rank, feature, score):
+    """Total order of candidates: score, then the lower feature, then the earlier cut.
+
+    A tree of a forest is grown by one thread, and takes features in a random order: the
+    first of equally good splits is any of them. Two rows, which every feature that varies
+    parts as well as another, would else always be parted by the first one.
+    """
     if score == -math.inf or score != score:
         return False
-    return score > best_score or (score == best_score and feature < best_feature)
+    best_score = desk.best_score[rank]
+    earlier = feature < desk.best_feature[rank] and desk.words[WORD_FIRST_WINS] == 0
+    return score > best_score or (score == best_score and earlier)
 
 
 @inlined
@@ -228,7 +236,7 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side)
         if missing_left == 1:
             put_missing_left(rows, scratch)
         score = scan(problem, rows, scratch)
-        if beats(score, feature, desk.best_score[rank], desk.best_feature[rank]):
+        if beats(desk, rank, feature, score):
             improved = True
             desk.best_score[rank] = score
             desk.best_threshold[rank] = threshold

@@ -16,7 +16,7 @@ from numba import float64, int64, uint64
 
 from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.split import beats
-from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, fill_class_cells
+from hornbeam.kernels.split_bins import WEIGHT_MASK, allows
 from hornbeam.kernels.split_categories import (
     ROWS_PER_CATEGORY,
     cut_means,
@@ -30,6 +30,7 @@ from hornbeam.kernels.state import (
     ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
     ASK_WEIGHT,
+    FILL,
     LEFT,
     MAX_CATEGORIES,
     MIN_LEAF,
@@ -37,14 +38,12 @@ from hornbeam.kernels.state import (
     PROBLEM_AT,
     RANDOM_CUTS,
     RIGHT,
-    ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
     WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
     load_problem,
-    load_rows,
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address, trailing_zeros
@@ -145,7 +144,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
                 squares = (left_squares, right_squares)
                 span = problem.class_start
                 value = score(left, right, left_weight, right_weight, span, 1, squares)
-                if beats(value, feature, desk.best_score[rank], desk.best_feature[rank]):
+                if beats(desk, rank, feature, value):
                     best_cut = place
                     desk.best_score[rank] = value
                     desk.best_feature[rank] = feature
@@ -160,27 +159,15 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
     try_groups = part_of(try_order, variant)
 
     def search_class_categories(slots, node, feature, rank, desk_at):
-        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-        desk = load_desk(slots, desk_at)
+        problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+        scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
         general = problem.whole[SEARCH_CATEGORY]
         if not problem.whole[WHOLE_WEIGHTS]:
             return call_address(general, (slots, node, feature, rank, desk_at))
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
-        no_shift, words = int64(0), scratch.cell_words
-        fill_class_cells(
-            problem,
-            scratch,
-            rows.labels,
-            no_shift,
-            rows.row,
-            rows.stats,
-            feature,
-            first,
-            last,
-            n_classes,
-        )
+        words = scratch.cell_words
+        call_address(problem.whole[FILL], (slots, node, feature))
         n_groups = list_groups(problem, scratch, feature, n_classes)
         n_missing = int64(0)
         for k in range(n_classes):

@@ -28,6 +28,7 @@ from hornbeam.kernels.state import (
     ASK_N_TOTALS,
     ASK_UPPER,
     ASK_WEIGHT,
+    FILL,
     LANE_ROWS,
     MIN_LEAF,
     N_ROWS,
@@ -48,6 +49,7 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import call_address, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
+from hornbeam.runtime.pointers import SLOTS
 
 ROW_UNIT = 1 << 32
 WEIGHT_MASK = ROW_UNIT - 1
@@ -67,7 +69,7 @@ def note_all(occupied, n_codes):
 @inlined
 def keep_split(desk, rank, feature, score, cut, missing_left, threshold):
     """Keep a split if it is this thread's best so far."""
-    if beats(score, feature, desk.best_score[rank], desk.best_feature[rank]):
+    if beats(desk, rank, feature, score):
         desk.best_score[rank] = score
         desk.best_feature[rank] = feature
         desk.best_cut[rank] = cut
@@ -91,39 +93,80 @@ def allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
 
 
 @inlined
-def fill_class_cells(problem, scratch, labels, shift, row, stats, feature, first, last, n_classes):
+def add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, unit):
+    """Add rows to cells, and note the codes that occur."""
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
+    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    words, occupied = scratch.cell_words, scratch.occupied
+    for j in range(first, last):
+        code = min(int64(bins[offset + row[j]]), n_codes)
+        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+        cell = code * n_classes + labels[j - shift]
+        words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+
+
+@inlined
+def add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, unit):
+    """Add rows to cells, of which there may be four copies in turn.
+
+    Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
+    for the one before it.
+    """
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
+    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    words, span = scratch.cell_words, (n_codes + 1) * n_classes
+    distance = span if 4 * span <= COPIED_CELLS else 0
+    n_turns = (last - first) >> 2
+    for turn in range(n_turns):
+        for copy in range(4):
+            j = first + 4 * turn + copy
+            code = min(int64(bins[offset + row[j]]), n_codes)
+            cell = copy * distance + code * n_classes + labels[j - shift]
+            words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+    for j in range(first + 4 * n_turns, last):
+        code = min(int64(bins[offset + row[j]]), n_codes)
+        cell = code * n_classes + labels[j - shift]
+        words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+    if distance > 0:
+        for cell in range(span):
+            for copy in range(1, 4):
+                words[cell] += words[copy * distance + cell]
+                words[copy * distance + cell] = 0
+
+
+@step
+def fill_class_cells(slots, node, feature):
     """Rows and weight of each (code, class); missing values come after the last code."""
-    n_codes, bins = problem.n_codes[feature], problem.bins
-    offset, unit = feature * problem.whole[N_ROWS], problem.whole[UNIT_WEIGHTS]
-    words, sums, occupied = scratch.cell_words, scratch.cell_sums, scratch.occupied
-    span = (n_codes + 1) * n_classes
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    first, last = int64(nodes.first[node]), int64(nodes.last[node])
+    row, stats, anew = rows.row, rows.stats, scratch.ask[ASK_ANEW]
+    labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
+    few_rows = last - first < (n_codes + 1) * n_classes
+    unit = problem.whole[UNIT_WEIGHTS]
     if not problem.whole[WHOLE_WEIGHTS]:
+        bins, offset = problem.bins, feature * problem.whole[N_ROWS]
         for j in range(first, last):
             code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+            scratch.occupied[code >> 6] |= uint64(1) << uint64(code & 63)
             cell = code * n_classes + labels[j - shift]
-            words[cell] += ROW_UNIT
-            sums[cell] += stats[j]
-    elif span > last - first:  # fewer rows than cells: note the codes that occur
-        for j in range(first, last):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cell = code * n_classes + labels[j - shift]
-            words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+            scratch.cell_words[cell] += ROW_UNIT
+            scratch.cell_sums[cell] += stats[j]
+    elif few_rows and unit:
+        add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, True)
+    elif few_rows:
+        add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, False)
     else:
-        # Neighbouring rows often fall into the same cell, and an addition to a cell has to
-        # wait for the one before it: few cells are counted in four copies in turn.
-        note_all(occupied, n_codes)
-        step = span if 4 * span <= COPIED_CELLS else 0
-        for j in range(first, last):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            cell = (j & 3) * step + code * n_classes + labels[j - shift]
-            words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
-        if step > 0:
-            for cell in range(span):
-                for copy in range(1, 4):
-                    words[cell] += words[copy * step + cell]
-                    words[copy * step + cell] = 0
+        note_all(scratch.occupied, n_codes)
+        if unit:
+            add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, True)
+        else:
+            add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, False)
+    return 0.0
+
+
+FILL_SIGNATURE = float64(SLOTS, int64, int64)
 
 
 def make_class_bins_search(
@@ -271,17 +314,12 @@ def make_class_bins_search(
     scan_two = part_of(scan_two_classes, variant)
 
     def search_class_bins(slots, node, feature, rank, desk_at):
-        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-        desk = load_desk(slots, desk_at)
+        problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+        scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
-        anew, row, stats = scratch.ask[ASK_ANEW], rows.row, rows.stats
-        labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        span = scratch.class_span if anew else problem.class_start
-        fill_class_cells(
-            problem, scratch, labels, shift, row, stats, feature, first, last, n_classes
-        )
+        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
+        call_address(problem.whole[FILL], (slots, node, feature))
         missing = int64(0)
         for k in range(n_classes):
             missing += scratch.cell_words[n_codes * n_classes + k] >> 32

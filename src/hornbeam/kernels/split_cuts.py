@@ -369,15 +369,9 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
     return step(search_class_cuts, variant)
 
 
-def make_moment_cuts_search(
-    score: Callable[..., float], first_moments: bool, variant: str | None
-) -> Any:
-    """`make_moment_cut_search` for all features of a node whose rows weigh 1 each.
-
-    With ``first_moments`` the score reads weights and sums only, no second moments.
-    """
+def make_moment_cuts_search(score: Callable[..., float], variant: str | None) -> Any:
+    """`make_moment_cut_search` for all features of a node whose rows weigh 1 each."""
     judge = _make_moment_judge(score, variant)
-    n_sums = 1 if first_moments else 2
 
     def search_moment_cuts(slots, node, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -385,31 +379,21 @@ def make_moment_cuts_search(
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         by_row, stride, row, stats = problem.by_row, problem.whole[ROW_STRIDE], rows.row, rows.stats
-        node_rows, sums, lanes = last - first, scratch.cell_sums, scratch.lane_sums
+        sums, lanes = scratch.cell_sums, scratch.lane_sums
         cuts, known = scratch.cuts, scratch.known_codes
         missing = draw_cuts(problem, nodes, node, scratch, desk)
-        n_cells = count_sides(
-            problem, scratch, row, scratch.no_labels, first, first, last, int64(1), missing
-        )
         for lane in range(0, problem.whole[N_FEATURES], SUM_LANES):
-            for s in range(n_sums):
-                stat, at = int64(1 + s), 2 * s * stride + lane
-                add_up_to(by_row, stride, row, first, last, lane, cuts, stats, stat, lanes, at)
-                if missing:
-                    at += stride
-                    add_above(by_row, stride, row, first, last, lane, known, stats, stat, lanes, at)
+            add_up_to(by_row, stride, row, first, last, lane, cuts, stats, lanes, lane)
+            if missing:
+                at = 3 * stride + lane
+                add_above(by_row, stride, row, first, last, lane, known, stats, lanes, at)
         for place in range(desk.words[WORD_DRAWN]):
             feature, rank = desk.features[place], int64(0)
             if problem.is_category[feature]:
                 call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
             else:
-                left_rows, n_missing = rows_in_lane(scratch, node_rows, feature), int64(0)
-                if missing:
-                    n_missing = rows_in_lane(scratch, node_rows, stride + feature)
-                sums[3], sums[6] = left_rows, n_missing
-                for s in range(n_sums):
-                    sums[4 + s] = lanes[2 * s * stride + feature]
-                    sums[7 + s] = lanes[(2 * s + 1) * stride + feature]
+                for s in range(6):  # left of the cut, then those that have no value
+                    sums[3 + s] = lanes[s * stride + feature]
                 judge(
                     problem,
                     scratch,
@@ -419,14 +403,13 @@ def make_moment_cuts_search(
                     int64(scratch.cuts[feature]),
                     scratch.thresholds[feature],
                     nodes.key[node],
-                    node_rows,
-                    left_rows,
-                    n_missing,
+                    last - first,
+                    int64(sums[3]),
+                    int64(sums[6]),
                 )
             if nothing_better(problem, nodes, node, desk, rank):
                 break
-        clear_lanes(scratch, node_rows, n_cells)
-        for cell in range(2 * n_sums * stride):
+        for cell in range(6 * stride if missing else 3 * stride):
             lanes[cell] = 0.0
         return 0.0
 

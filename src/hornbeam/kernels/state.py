@@ -82,7 +82,9 @@ COUNT = 45  # address of kernels.order.count_labels or count_sums
 SEARCH_TOGETHER = 46  # address of a search for many features at once, 0 if there is none
 LANE_ROWS = 47  # as many rows can a lane of a byte count or weigh
 SEARCH_CATEGORY = 48  # address of the search for category features that have no special one
-N_WHOLE = 49
+FILL = 49  # address of kernels.split_bins.fill_class_cells
+RANDOM_TIES = 50  # equally good splits are told apart by chance, not by their features
+N_WHOLE = 51
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -116,7 +118,7 @@ class Nodes(NamedTuple):
     state: U1
     child: I4  # first of two children
     feature: I4
-    low_code: I8  # largest code on the left side of a number split
+    low_code: I8  # largest code on the left side of a number split, if it is no random cut
     high_code: I8  # smallest code on the right side, -1 if only missing values are there
     low_row: I4  # rows that have these codes
     high_row: I4
@@ -163,6 +165,7 @@ WORD_SETS = 48  # words in use of Nodes.sets
 WORD_STATUS = 49
 WORD_DRAWN = 50  # how many of the features are searched in the first round
 WORD_MORE = 51  # ... and when the present one is over
+WORD_FIRST_WINS = 52  # of equally good splits the one found first is kept, as in forests
 
 # WORD_STATUS
 DONE, FULL, STOPPED = 0, 1, 2
@@ -182,6 +185,7 @@ class Scratch(NamedTuple):
     cell_words: I8  # rows and weight per cell in one word (kernels/split_bins.py)
     occupied: U8  # a bit per code that has a cell in use
     sides: U1  # per code: goes left
+    row_sides: U1  # per row of a node: its code, then whether it goes left
     low: U1  # per feature: smallest code of a node, see kernels/ranges.py
     high: U1  # ... largest known code plus 1
     top: U1  # ... largest code
@@ -190,8 +194,7 @@ class Scratch(NamedTuple):
     known_codes: U1  # per feature: the largest code that is not missing
     lane_counts: U1  # per class and feature: rows below the cut, then rows without a value
     lane_rows: I8  # ... in large nodes; or both in one word, see kernels/split_bins.py
-    lane_sums: F8  # per feature: the same of a sum
-    no_labels: I4  # a zero per row, for what counts rows by class
+    lane_sums: F8  # per statistic and feature: sums below the cut, then of rows without a value
     labels: I4  # labels of a node's rows, its classes numbered anew
     new_number: I4  # of each class
     class_span: I8  # class_start for these numbers

@@ -65,7 +65,7 @@ def part(function: Function) -> Function:
     """Compile a function that only kernels call, without the wrapper that Python needs.
 
     It is not stored: the kernels that it is part of are. Its machine code becomes part of
-    theirs, since a call that hands over NamedTuples of pointers would copy them all.
+    theirs, where pointers that both read are read once.
     """
     return _compile(function, None, **_NO_WRAPPERS, forceinline=True)
 

@@ -7,8 +7,10 @@ So the addresses of the arrays go into one int64 array of slots, and inside the 
     nodes = load_nodes(slots, 0)
     nodes.weight[node] += 1.0
 
-reads them back as a NamedTuple of typed pointers, one word each. With bounds checking
-on, the same source gets arrays of the right length instead.
+is a view of them: one word, the place among the slots. Reading a field of it reads its
+pointer from there. Nobody writes to the slots while a kernel runs, and the loads say so:
+the compiler reads a pointer once and keeps it out of loops. With bounds checking on, the
+same source gets arrays of the right length instead.
 
 The NamedTuple's annotations name the element types::
 
@@ -26,7 +28,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.core import datamodel
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
 from numba.np import arrayobj
 
 from hornbeam.dtypes import Array
@@ -82,14 +86,57 @@ def slot_count(groups: Sequence[type]) -> int:
     return 2 * sum(len(group.__annotations__) for group in groups)
 
 
+class View(types.Type):  # type: ignore[misc]
+    """The type of what a kernel sees of a NamedTuple of arrays: the address of its first slot."""
+
+    def __init__(self, group: Any) -> None:
+        self.group = group
+        self.places = {name: place for place, name in enumerate(group._fields)}
+        self.fields = {name: pointer_type(ELEMENTS[kind]) for name, kind in _kinds(group).items()}
+        super().__init__(name=f"View({group.__module__}.{group.__qualname__})")
+
+
+@register_model(View)
+class _ViewModel(datamodel.models.PrimitiveModel):  # type: ignore[misc]
+    """How a view is kept: as a pointer to its slots."""
+
+    def __init__(self, manager: Any, view: Any) -> None:
+        super().__init__(manager, view, ir.IntType(64).as_pointer())
+
+
+@infer_getattr
+class _ViewAttribute(AttributeTemplate):  # type: ignore[misc]
+    """A field of a view is a pointer (or an array, with bounds checks)."""
+
+    key = View
+
+    def generic_resolve(self, view: Any, name: str) -> Any:
+        """Return the type of a field, None if there is none of this name."""
+        return view.fields.get(name)
+
+
+@lower_getattr_generic(View)
+def _read_field(context: Any, builder: Any, view: Any, slots: Any, name: str) -> Any:
+    """Read the pointer of a field, and its length if accesses are checked."""
+    field = view.fields[name]
+    address = _read(builder, slots, 2 * view.places[name])
+    pointer = builder.inttoptr(address, context.get_data_type(field.dtype).as_pointer())
+    if not BOUNDS_CHECK:
+        return pointer
+    length = _read(builder, slots, 2 * view.places[name] + 1)
+    return _array(context, builder, field, pointer, length)
+
+
+def _read(builder: Any, slots: Any, place: int) -> Any:
+    """A slot that does not change while the kernel runs."""
+    word = builder.load(builder.gep(slots, [ir.Constant(ir.IntType(64), place)], inbounds=True))
+    word.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return word
+
+
 def make_loader(group: Any) -> Any:
-    """An intrinsic ``load(slots, first)`` that reads a NamedTuple of pointers."""
-    elements = [ELEMENTS[kind] for kind in _kinds(group).values()]
-    if BOUNDS_CHECK:
-        fields = [types.Array(element, 1, "C") for element in elements]
-    else:
-        fields = [types.CPointer(element) for element in elements]
-    result = types.NamedTuple(fields, group)
+    """An intrinsic ``load(slots, first)``: a view of the NamedTuple whose slots begin there."""
+    result = View(group)
 
     @intrinsic
     def load(typing_context: Any, slots: Any, first: Any) -> Any:
@@ -97,18 +144,7 @@ def make_loader(group: Any) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             data = _data(context, builder, sig.args[0], args[0])
-            values = []
-            for number, (field, element) in enumerate(zip(fields, elements, strict=True)):
-                place = builder.add(args[1], ir.Constant(ir.IntType(64), 2 * number))
-                address = builder.load(builder.gep(data, [place]))
-                kind = context.get_data_type(element).as_pointer()
-                pointer = builder.inttoptr(address, kind)
-                if BOUNDS_CHECK:
-                    place = builder.add(place, ir.Constant(ir.IntType(64), 1))
-                    length = builder.load(builder.gep(data, [place]))
-                    pointer = _array(context, builder, field, pointer, length)
-                values.append(pointer)
-            return context.make_tuple(builder, sig.return_type, values)
+            return builder.gep(data, [args[1]])
 
         return signature, generate
 

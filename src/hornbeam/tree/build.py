@@ -93,11 +93,11 @@ def _thresholds(
     """Thresholds in the user's units: the middle between the two sides of each split."""
     threshold = np.full(len(order), np.nan)
     threshold[ordered] = np.inf  # all known values left, the missing ones right
+    if rules.random_cuts:
+        threshold[ordered] = nodes.threshold[order[ordered]]
+        return threshold
     between = np.flatnonzero(ordered & (nodes.high_code[order] >= 0))
     old, features = order[between], feature[between]
-    if rules.random_cuts:
-        threshold[between] = nodes.threshold[old]
-        return threshold
     if codes.columns.dtype == RANK:
         low = value_at(nodes.low_row[old], features).astype(np.float64)
         high = value_at(nodes.high_row[old], features).astype(np.float64)

@@ -21,7 +21,7 @@ from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
 from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
 from hornbeam.kernels.heap import SIFT_SIGNATURE, sift
-from hornbeam.kernels.lanes import PLACE_LANES
+from hornbeam.kernels.lanes import PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import (
     COUNT_SIGNATURE,
     RADIX_COUNTERS,
@@ -42,6 +42,7 @@ from hornbeam.kernels.split import (
     order_entries,
     search_number,
 )
+from hornbeam.kernels.split_bins import FILL_SIGNATURE, fill_class_cells
 from hornbeam.kernels.split_categories import (
     KEEP_SIGNATURE,
     keep_category_set,
@@ -87,6 +88,7 @@ class GrowthRules:
     random_cuts: bool = False
     category_split: str = "subset"
     count_constant: bool = False
+    random_ties: bool = False  # for trees that one thread grows
     monotone: Array | None = None
     seed: int = 0
 
@@ -193,6 +195,7 @@ class Stage:
         # A tree on the rows of a task has fewer than twice as many nodes.
         most_nodes = 2 * int(self.whole[s.TASK_ROWS])
         self.own_desks = [_make_desk(self.whole, new_shared(), 1, most_nodes) for _ in range(size)]
+        self._slots: list[tuple[Array, Array]] = []  # of each thread: for the table, for its tile
 
     def grow(self, rows: s.Rows, seed: int, inline: bool = False) -> s.Nodes:
         """Grow a tree; what is returned is overwritten by the next one.
@@ -210,6 +213,12 @@ class Stage:
     def _start(self, rows: s.Rows, seed: int) -> None:
         """Leave nothing of the tree before, and put the root on the team's frontier."""
         self.rows = rows
+        if self._slots:  # it takes long to list all arrays, and only these are new
+            of_rows = make_slots(rows)
+            for slots in itertools.chain.from_iterable(self._slots):
+                slots[s.ROWS_AT : s.NODES_AT] = of_rows
+        else:
+            self._list_arrays()
         weight = rows.stats[:: int(self.whole[s.N_STATS])]
         unit = bool(np.all(weight == 1.0))
         even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
@@ -230,6 +239,7 @@ class Stage:
             desk.words[:STOP] = 0  # a stop may have been called for already: it stays
             desk.words[STOP + 1 :] = 0
             desk.words[s.WORD_LEAVES] = 1
+            desk.words[s.WORD_FIRST_WINS] = self.whole[s.RANDOM_TIES]
         nodes = self.nodes
         nodes.first[0], nodes.last[0], nodes.depth[0] = 0, len(rows.row), 0
         nodes.state[0], nodes.weight[0] = s.UNSEEN, 0.0
@@ -242,22 +252,22 @@ class Stage:
 
     def slots(self) -> Array:
         """Where the kernels find what the first thread works on."""
-        return self._slots(0, self.problem)
+        return self._slots[0][0]
 
-    def _slots(self, rank: int, problem: s.Problem) -> Array:
-        return make_slots(
-            problem,
-            self.rows,
-            self.nodes,
-            self.scratches[rank],
-            self.team_desk,
-            self.own_desks[rank],
-        )
+    def _list_arrays(self) -> None:
+        """Tell the kernels where all arrays are."""
+        self._slots = [
+            (self._list_for(rank, self.problem), self._list_for(rank, self.tiles[rank]))
+            for rank in range(self.size)
+        ]
+
+    def _list_for(self, rank: int, problem: s.Problem) -> Array:
+        scratch, desk = self.scratches[rank], self.own_desks[rank]
+        return make_slots(problem, self.rows, self.nodes, scratch, self.team_desk, desk)
 
     def _work(self, rank: int) -> None:
         """One thread's share: large nodes together with the others, small ones alone."""
-        slots = self._slots(rank, self.problem)
-        tile_slots = self._slots(rank, self.tiles[rank])
+        slots, tile_slots = self._slots[rank]
         status = expand(slots, s.TEAM_DESK_AT, rank, self.size)
         desk = self.own_desks[rank]
         while status == s.DONE:
@@ -280,6 +290,7 @@ class Stage:
                 problem.whole[s.SET_CAPACITY] = len(sets)
         else:
             self._make_room_for_nodes(2 * int(self.whole[s.CAPACITY]))
+        self._list_arrays()
         for desk in (self.team_desk, *self.own_desks):
             desk.words[s.WORD_STATUS] = s.DONE
 
@@ -357,6 +368,8 @@ def _make_problem(
     if search is criterion.bins_search and criterion.pair_search is not None and pairs.any():
         searches[pairs] = address_of(criterion.pair_search, SEARCH_SIGNATURE)
     has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
+    if classes and special and (has_categories or not rules.random_cuts):
+        whole[s.FILL] = address_of(fill_class_cells, FILL_SIGNATURE)
     if has_categories or not special:
         whole[s.SCAN] = address_of(criterion.scan, SCAN_SIGNATURE)
         whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
@@ -383,6 +396,7 @@ def _make_problem(
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not wanted
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.COUNT_CONSTANT] = rules.count_constant
+    whole[s.RANDOM_TIES] = rules.random_ties
     whole[s.MAX_CATEGORIES] = n_categories
     whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
     real = np.zeros(s.N_REAL, STAT)
@@ -420,15 +434,8 @@ def _places(codes: Codes) -> tuple[Array, Array]:
         return codes.edges, codes.edge_start
     n_features, room = len(codes.n_codes), MAX_BINS + 1
     places = np.full((n_features, PLACE_LANES + room), np.inf)
-    for place, start, n_codes in zip(places, codes.edge_start, codes.n_codes, strict=False):
-        borders = codes.edges[start : start + max(0, n_codes - 1)]
-        place = place[PLACE_LANES:]
-        place[1 : len(borders)] = borders[:-1] / 2.0 + borders[1:] / 2.0
-        if len(borders) == 1:  # of two bins each is as wide as the other
-            place[0], place[1] = borders[0] - 0.5, borders[0] + 0.5
-        elif len(borders) > 1:  # the first bin and the last one: as wide as their neighbours
-            place[0] = borders[0] - (borders[1] - borders[0]) / 2.0
-            place[n_codes - 1] = borders[-1] - (borders[-2] - borders[-1]) / 2.0
+    for place, first, last in zip(places, codes.middle_start, codes.middle_start[1:], strict=False):
+        place[PLACE_LANES : PLACE_LANES + last - first] = codes.middles[first:last]
     places[:, :PLACE_LANES] = places[:, PLACE_LANES :: room // PLACE_LANES]
     return places.ravel(), PLACE_LANES + np.arange(n_features) * places.shape[1]
 
@@ -532,18 +539,18 @@ def _make_scratch(
     n_entries = min(n_cells, n_rows)
     n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
     lengths = {
-        **dict.fromkeys(("keys", "spare_keys"), n_rows),
+        **dict.fromkeys(("keys", "spare_keys"), n_rows + PART_LANES),
         "counters": RADIX_COUNTERS,
         "cell_sums": n_cells * (1 + n_stats),
         "cell_rows": n_cells,
         "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
         "sides": MAX_BINS + 1,
+        "row_sides": n_rows if whole[s.BYTES] else 0,
         **dict.fromkeys(("low", "high", "top"), stride),
         **dict.fromkeys(("cuts", "thresholds", "known_codes"), stride * together),
         **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * stride * together),
-        "lane_sums": 4 * stride * together,
-        "no_labels": n_rows * together * (whole[s.N_LABELS] == 0),
+        "lane_sums": 6 * stride * together,
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
         "new_number": n_totals,
         "class_span": 2,
@@ -559,12 +566,12 @@ def _make_scratch(
     }
     scratch: s.Scratch = new_arrays(s.Scratch, lengths)
     scratch.known_codes[:] = MAX_BINS - 1
-    n_labels = int(whole[s.N_LABELS])
+    n_labels, n_spare = int(whole[s.N_LABELS]), n_rows + PART_LANES
     # keys and parted rows are never needed at the same time: where they fit, they share room
     halves = scratch.spare_keys.view(ROW)
     return scratch._replace(
         tasks=tasks,
-        spare_row=halves[:n_rows],
-        spare_labels=halves[n_rows:] if n_labels <= 1 else np.empty(n_rows * n_labels, LABEL),
-        spare_stats=scratch.keys.view(STAT) if n_stats == 1 else np.empty(n_rows * n_stats, STAT),
+        spare_row=halves[:n_spare],
+        spare_labels=halves[n_spare:] if n_labels <= 1 else np.empty(n_spare * n_labels, LABEL),
+        spare_stats=scratch.keys.view(STAT) if n_stats == 1 else np.empty(n_spare * n_stats, STAT),
     )

@@ -16,9 +16,23 @@ from hornbeam.data.coding import Codes, encode_bins
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.histogram import count_columns, count_shared, fill_default, subtract
 from hornbeam.kernels.boosting.sparse import count_sparse_alone, count_sparse_shared
-from hornbeam.runtime.kernel import specialise
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import address_of, specialise
+from hornbeam.runtime.pointers import bare
 
 LARGEST = np.float32(2.0 - 2.0**-23)  # rounds up to a power of two: one unit beyond its bits
+
+
+def _call(address, slots, a, b, c, d, rank):  # type: ignore[no-untyped-def]
+    return call_address(address, (bare(slots), a, b, c, d, rank))
+
+
+_call = specialise(_call, None)
+
+
+def run(step: Any, *arguments: Any) -> None:
+    """Call a kernel that has no wrapper for Python."""
+    _call(address_of(step, s.STEP_SIGNATURE), *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +119,7 @@ def test_the_largest_slopes_all_in_one_bin(n_rows: int, sign: float, equal: bool
     assert held * h >= 2 ** (lane - 2)  # and no bit is wasted
     assert int(grower.nodes.gradient[0]) == n_rows * g
     assert int(grower.nodes.hessian[0]) == n_rows * h
-    count_columns(grower.slots, 0, 0, 0, 2, 0)
+    run(count_columns, grower.slots, 0, 0, 0, 2, 0)
     codes = np.zeros((2, n_rows), int)
     assert cells_of(grower.team.cells, grower) == expected_cells(grower, codes, whole)
 
@@ -124,11 +138,11 @@ def test_sums_are_those_of_python_integers(n_rows: int, equal: bool) -> None:
     matrix[rng.random(matrix.shape) < 0.2] = np.nan
     grower = make(slopes, matrix, equal, n_jobs=2)
     expected = expected_cells(grower, encode(matrix).columns, integers(grower, slopes, equal))
-    count_columns(grower.slots, 0, 1, 0, 3, 1)
+    run(count_columns, grower.slots, 0, 1, 0, 3, 1)
     assert cells_of(grower.team.cells, grower, slot=1) == expected
     grower.words[s.WORD_COUNTS] = 0
-    count_shared(grower.slots, 0, 0, 0, 0, 0)  # takes all chunks; the second thread none
-    count_shared(grower.slots, 0, 0, 0, 0, 1)
+    run(count_shared, grower.slots, 0, 0, 0, 0, 0)  # takes all chunks; the second thread none
+    run(count_shared, grower.slots, 0, 0, 0, 0, 1)
     assert cells_of(grower.team.sums, grower) == expected
     assert not np.any(cells_of(grower.team.sums, grower, slot=1))
     assert not grower.team.tiles.any()  # left clean for the next node
@@ -151,9 +165,9 @@ def test_what_remains_of_the_parent_is_the_sibling() -> None:
     grower = make(slopes, matrix)
     whole = integers(grower, slopes, False)
     codes = encode(matrix).columns
-    count_columns(grower.slots, 0, 0, 0, 4, 0)
+    run(count_columns, grower.slots, 0, 0, 0, 4, 0)
     grower.nodes.last[0] = 1100  # the first rows are the one child, the others its sibling
-    count_columns(grower.slots, 0, 1, 0, 4, 0)
+    run(count_columns, grower.slots, 0, 1, 0, 4, 0)
     specialise(_subtract, None)(grower.slots, 0, 1, 4)
     parts = [(slice(1100, None), 0), (slice(0, 1100), 1)]
     for rows, slot in parts:
@@ -176,7 +190,7 @@ def test_lanes_of_sparse_tables_hold_as_many_rows(sign: float) -> None:
     start = grower.table.cell_start
     for count, plane in ((count_sparse_alone, "cells"), (count_sparse_shared, "sums")):
         grower.words[s.WORD_COUNTS] = 0
-        count(grower.slots, 0, 0, 0, 0, 0)
+        run(count, grower.slots, 0, 0, 0, 0, 0)
         cells = cells_of(getattr(grower.team, plane), grower)
         assert cells[int(start[0])] == [n_rows * g, n_rows * h]
         assert cells[int(start[2]) - 1] == [n_missing * g, n_missing * h]
@@ -204,7 +218,7 @@ def test_features_that_share_a_column_have_the_sums_of_their_own() -> None:
     table = bundled(matrix)
     assert table.bundles.n_columns < 6
     grower = prepare(slopes, table, False, 1)
-    count_columns(grower.slots, 0, 0, 0, int(grower.table.whole[s.N_BUNDLES]), 0)
+    run(count_columns, grower.slots, 0, 0, 0, int(grower.table.whole[s.N_BUNDLES]), 0)
     specialise(_fill, None)(grower.slots, 0, 6)
     whole = integers(grower, slopes, False)
     expected = expected_cells(grower, encode(matrix).columns, whole)

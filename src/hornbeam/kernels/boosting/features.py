@@ -23,14 +23,14 @@ from hornbeam.runtime.random import derive, derive_for_feature
 
 
 @part
-def keep_smallest(team, may_ask, at, n_active, key, kept):
+def keep_smallest(table, team, may_ask, at, n_active, key, kept):
     """Of the features that may be asked, keep those with the smallest hashes."""
     allowed = int64(0)
     for k in range(n_active):
         feature = int64(team.active[k])
         if may_ask[at + feature]:
             allowed += 1
-            team.draw[k] = derive_for_feature(key, feature) >> uint64(1)
+            team.draw[k] = derive_for_feature(key, table.draw_number[feature]) >> uint64(1)
         else:
             team.draw[k] = uint64(2**63)
     if allowed <= kept:
@@ -76,8 +76,8 @@ def choose_features(slots, node, which, unused, unused_too, rank):
     key = derive(whole[SEED], n_features)
     if whole[FEATURES_BY_LEVEL] < n_active:
         level_key = derive(key, nodes.depth[node])
-        keep_smallest(team, team.may_ask, at, n_active, level_key, whole[FEATURES_BY_LEVEL])
+        keep_smallest(table, team, team.may_ask, at, n_active, level_key, whole[FEATURES_BY_LEVEL])
     if whole[FEATURES_BY_NODE] < n_active:
         node_key = derive(derive(key, -1), node)
-        keep_smallest(team, team.may_ask, at, n_active, node_key, whole[FEATURES_BY_NODE])
+        keep_smallest(table, team, team.may_ask, at, n_active, node_key, whole[FEATURES_BY_NODE])
     return 0.0

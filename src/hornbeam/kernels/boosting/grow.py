@@ -14,13 +14,12 @@ from __future__ import annotations
 from numba import int64, types
 
 from hornbeam.kernels.boosting.frontier import push
-from hornbeam.kernels.boosting.histogram import fill_default, subtract
-from hornbeam.kernels.boosting.nodes import make_root, may_split, plan_build, release_slot
-from hornbeam.kernels.boosting.partition import sum_counts
+from hornbeam.kernels.boosting.histogram import subtract
+from hornbeam.kernels.boosting.nodes import may_split, release_slot
 from hornbeam.kernels.boosting.search import describe
 from hornbeam.kernels.boosting.state import (
     ADD_SHARED,
-    ADOPT_BEST,
+    ADOPT_NODES,
     BEST_CUT,
     BEST_FEATURE,
     BEST_GAIN,
@@ -32,13 +31,13 @@ from hornbeam.kernels.boosting.state import (
     COUNT_AND_SEARCH,
     COUNT_COLUMNS,
     COUNT_SHARED,
+    FILL_DEFAULT,
     FINISHED,
-    FLAG_ROWS,
     FLAGGING,
     LAY_OUT_ROWS,
+    MAKE_ROOT,
     MEMBER_WORDS,
     MIN_GAIN,
-    MOVE_ROWS,
     N_BEST,
     N_BEST_WHOLE,
     N_BUNDLES,
@@ -46,9 +45,9 @@ from hornbeam.kernels.boosting.state import (
     NEXT_SPLIT,
     NODE_OBJECTIVE,
     NODES_AT,
-    ROWS_AT,
+    PART_TOGETHER,
+    PLAN_BUILD,
     SEARCH_FEATURES,
-    SETTLE,
     SPARSE,
     TABLE_AT,
     TEAM_AT,
@@ -62,12 +61,12 @@ from hornbeam.kernels.boosting.state import (
     WORD_SEARCH,
     WORD_SECOND,
     load_nodes,
-    load_rows,
     load_table,
     load_team,
 )
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier, call_address
 from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.pointers import bare
 
 GAIN_NOISE = 2.0**-40  # share of a node's objective that may be rounding error
 
@@ -91,7 +90,7 @@ def count_and_search(slots, build, other, size, unused, rank):
     team = load_team(slots, TEAM_AT)
     words, n_bundles = team.words, table.whole[N_BUNDLES]
     slot, other_slot = words[WORD_BUILD_SLOT], words[WORD_OTHER_SLOT]
-    by_column = words[WORD_BY_COLUMN]
+    by_column, fill = words[WORD_BY_COLUMN], table.whole[FILL_DEFAULT]
     search_build = build >= 0 and may_split(table, nodes, team, build)
     one, two = max(build, int64(0)), max(other, int64(0))
     expect_more_than(table, nodes, team, 2 * rank, one)
@@ -116,7 +115,7 @@ def count_and_search(slots, build, other, size, unused, rank):
                 add = table.whole[ADD_SHARED]
                 call_address(add, (slots, slot, feature, size, int64(0), rank))
             if sparse or table.is_shared[feature]:
-                fill_default(table, nodes, team.cells, build, slot, feature)
+                call_address(fill, (slots, build, slot, feature, int64(0), rank))
             if other >= 0:
                 subtract(table, team.cells, other_slot, slot, feature)
         search = table.whole[SEARCH_FEATURES]
@@ -126,11 +125,9 @@ def count_and_search(slots, build, other, size, unused, rank):
             call_address(search, (slots, int64(1), other_slot, start, stop, rank))
 
 
-@step
-def adopt_best(slots, node, which, size, unused, rank):
+@part
+def adopt_best(table, nodes, team, node, which, size):
     """Take the best split any thread has found: largest gain, then smallest feature."""
-    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team = load_team(slots, TEAM_AT)
     chosen = int64(-1)
     for other in range(size):
         place = 2 * other + which
@@ -146,7 +143,7 @@ def adopt_best(slots, node, which, size, unused, rank):
         chosen = place
     if chosen < 0:
         release_slot(nodes, team, node)
-        return 0.0
+        return
     at, at_whole = chosen * N_BEST, chosen * N_BEST_WHOLE
     nodes.gain[node] = team.best[at + BEST_GAIN]
     nodes.left_value[node] = team.best[at + BEST_LEFT_VALUE]
@@ -159,34 +156,44 @@ def adopt_best(slots, node, which, size, unused, rank):
     for word in range(MEMBER_WORDS):
         nodes.member[node * MEMBER_WORDS + word] = team.member[chosen * MEMBER_WORDS + word]
     push(table, nodes, team, node)
-    return 1.0
+
+
+@step
+def adopt_nodes(slots, build, other, second, size, rank):
+    """Put the nodes that were searched on the frontier, and plan a second one if there is one."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team, none = load_team(slots, TEAM_AT), int64(0)
+    words = team.words
+    for which in range(2):
+        node = build if which == 0 else other
+        if node < 0:
+            continue
+        if which == 0 and not may_split(table, nodes, team, node):
+            release_slot(nodes, team, node)  # it was counted for its sibling's sake
+        else:
+            adopt_best(table, nodes, team, node, which, size)
+    if second >= 0:
+        words[WORD_BUILD], words[WORD_OTHER], words[WORD_SECOND] = second, -1, -1
+        call_address(table.whole[PLAN_BUILD], (slots, size, none, none, none, rank))
+    return 0.0
 
 
 @part
-def search_new_nodes(slots, table, nodes, team, build, other, rank, size):
+def search_new_nodes(slots, whole, words, build, other, rank, size):
     """Count and search the new nodes, and put them on the frontier.
 
     Words are read before the last barrier: the first thread changes them after it.
     """
-    words = team.words
-    none, adopt = int64(0), table.whole[ADOPT_BEST]
+    none = int64(0)
     while (build >= 0 or other >= 0) and atomic_load(words, STOP) == 0:
         second = words[WORD_SECOND]
         if build >= 0 and not words[WORD_BY_COLUMN]:
-            call_address(table.whole[COUNT_SHARED], (slots, build, none, none, none, rank))
+            call_address(whole[COUNT_SHARED], (slots, build, none, none, none, rank))
             barrier(words, size)
-        call_address(table.whole[COUNT_AND_SEARCH], (slots, build, other, size, none, rank))
+        call_address(whole[COUNT_AND_SEARCH], (slots, build, other, size, none, rank))
         barrier(words, size)
         if rank == 0:
-            if build >= 0 and may_split(table, nodes, team, build):
-                call_address(adopt, (slots, build, none, size, none, rank))
-            elif build >= 0:
-                release_slot(nodes, team, build)
-            if other >= 0:
-                call_address(adopt, (slots, other, int64(1), size, none, rank))
-            if second >= 0:
-                words[WORD_BUILD], words[WORD_OTHER], words[WORD_SECOND] = second, -1, -1
-                plan_build(slots, table, nodes, team, size)
+            call_address(whole[ADOPT_NODES], (slots, build, other, second, size, rank))
         if second >= 0:
             barrier(words, size)
         build, other = second, int64(-1)
@@ -195,33 +202,25 @@ def search_new_nodes(slots, table, nodes, team, build, other, rank, size):
 @kernel
 def grow_boosted(slots, rank, size):
     """Grow one tree on the slopes of this round; every thread of the team calls this."""
-    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    words, none = team.words, int64(0)
-    call_address(table.whole[LAY_OUT_ROWS], (slots, size, none, none, none, rank))
+    slots = bare(slots)
+    whole, words = load_table(slots, TABLE_AT).whole, load_team(slots, TEAM_AT).words
+    none = int64(0)
+    call_address(whole[LAY_OUT_ROWS], (slots, size, none, none, none, rank))
     barrier(words, size)
     if rank == 0:
-        make_root(slots, table, nodes, team, size)
+        call_address(whole[MAKE_ROOT], (slots, size, none, none, none, rank))
     barrier(words, size)
     build, other = words[WORD_BUILD], int64(-1)
     while True:
-        search_new_nodes(slots, table, nodes, team, build, other, rank, size)
+        search_new_nodes(slots, whole, words, build, other, rank, size)
         if rank == 0:
-            call_address(table.whole[NEXT_SPLIT], (slots, size, none, none, none, rank))
+            call_address(whole[NEXT_SPLIT], (slots, size, none, none, none, rank))
         barrier(words, size)
         if words[WORD_MODE] == FINISHED or atomic_load(words, STOP) != 0:
             return
         if words[WORD_MODE] == FLAGGING:
-            node = words[WORD_NODE]
-            call_address(table.whole[FLAG_ROWS], (slots, node, none, none, none, rank))
-            barrier(words, size)
-            n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
-            if rank == 0:
-                call_address(table.whole[SETTLE], (slots, node, n_left, size, none, rank))
-            barrier(words, size)
+            call_address(whole[PART_TOGETHER], (slots, words[WORD_NODE], size, none, none, rank))
             build, other = words[WORD_BUILD], words[WORD_OTHER]
-            if nodes.child[node] != 0:
-                call_address(table.whole[MOVE_ROWS], (slots, node, n_left, none, none, rank))
             barrier(words, size)
         else:
             build, other = words[WORD_BUILD], words[WORD_OTHER]

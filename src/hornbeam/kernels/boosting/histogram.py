@@ -11,6 +11,7 @@ from numba import int64
 from hornbeam.kernels.boosting.state import (
     AHEAD,
     CHUNK,
+    EMPTY_SHARED,
     FLUSH_ROWS,
     LANE,
     MISSING,
@@ -30,8 +31,8 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import atomic_add, prefetch
-from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.atomics import atomic_add, call_address, prefetch
+from hornbeam.runtime.kernel import part, step
 
 # Columns counted in one pass over some rows: their tile stays in the cache.
 BLOCK_COLUMNS = 64
@@ -42,23 +43,19 @@ MANY_COLUMNS = 256
 
 
 @part
-def words_of(rows, buffer):
-    """The packed slopes of the rows in one of the two buffers."""
-    return rows.word if buffer == 0 else rows.other_word
-
-
-@part
 def count_rows(table, rows, tiles, tile, buffer, first, last, bundle, place, place_end):
     """Add rows to the tile of the drawn columns ``place`` to ``place_end``."""
     stride, codes = table.whole[STRIDE], table.by_row
     column, column_end = int64(bundle[place]), int64(bundle[place_end - 1]) + 1
     offset = buffer * table.whole[N_ROWS]
     neighbours = column_end - column == place_end - place
-    words = words_of(rows, buffer)
+    in_order, words = rows.row, rows.word
     for j in range(first, last):
-        prefetch(codes, int64(rows.row[offset + j + AHEAD]) * stride + column)
-        word = words[j]
-        at = int64(rows.row[offset + j]) * stride
+        ahead = int64(in_order[offset + j + AHEAD])
+        prefetch(codes, ahead * stride + column)
+        prefetch(words, ahead)
+        row = int64(in_order[offset + j])
+        word, at = words[row], row * stride
         if neighbours:
             for c in range(column, column_end):
                 tiles[tile + c * TILE_STRIDE + int64(codes[at + c])] += word
@@ -69,8 +66,11 @@ def count_rows(table, rows, tiles, tile, buffer, first, last, bundle, place, pla
 
 
 @part
-def empty_own_column(table, tiles, at, sums, base, feature, fresh):
-    """Add a column that holds one feature to a histogram, and clear it."""
+def empty_own_column(table, tiles, at, sums, base, feature, kept):
+    """Add a column that holds one feature to a histogram, and clear it.
+
+    ``kept`` are the bits of the sums that count: none of them if the histogram is new.
+    """
     n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
     mask = (int64(1) << lane) - 1
     n_codes = table.n_codes[feature]
@@ -82,18 +82,10 @@ def empty_own_column(table, tiles, at, sums, base, feature, fresh):
     for code in range(n_codes):
         word = tiles[at + code]
         tiles[at + code] = 0
-        if fresh:
-            sums[gradients + code] = word >> lane
-            sums[hessians + code] = word & mask
-        else:
-            sums[gradients + code] += word >> lane
-            sums[hessians + code] += word & mask
-    if fresh:
-        sums[gradients + n_codes] = missing >> lane
-        sums[hessians + n_codes] = missing & mask
-    else:
-        sums[gradients + n_codes] += missing >> lane
-        sums[hessians + n_codes] += missing & mask
+        sums[gradients + code] = (sums[gradients + code] & kept) + (word >> lane)
+        sums[hessians + code] = (sums[hessians + code] & kept) + (word & mask)
+    sums[gradients + n_codes] = (sums[gradients + n_codes] & kept) + (missing >> lane)
+    sums[hessians + n_codes] = (sums[hessians + n_codes] & kept) + (missing & mask)
 
 
 @part
@@ -115,12 +107,15 @@ def own_code(table, feature, code):
     return int64(MISSING) if cell == table.n_codes[feature] else cell
 
 
-@part
-def empty_shared_column(table, tiles, at, sums, base, feature, fresh):
+@step
+def empty_shared_column(slots, at, base, feature, kept, counted):
     """Add one feature of a shared column to a histogram, and clear it there.
 
-    The cell of its default code gets what remains of the node later.
+    The cell of its default code gets what remains of the node later. ``counted`` tells
+    whether the histogram is one of a thread's own, where threads share out rows.
     """
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
+    tiles, sums = team.tiles, team.sums if counted else team.cells
     n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
     mask = (int64(1) << lane) - 1
     gradients = base + table.cell_start[feature]
@@ -134,28 +129,28 @@ def empty_shared_column(table, tiles, at, sums, base, feature, fresh):
             word = tiles[place]
             tiles[place] = 0
             place += 1
-        if fresh:
-            sums[gradients + cell] = word >> lane
-            sums[hessians + cell] = word & mask
-        else:
-            sums[gradients + cell] += word >> lane
-            sums[hessians + cell] += word & mask
+        sums[gradients + cell] = (sums[gradients + cell] & kept) + (word >> lane)
+        sums[hessians + cell] = (sums[hessians + cell] & kept) + (word & mask)
+    return 0.0
 
 
 @part
-def empty_tile(table, team, tile, sums, base, place, place_end, fresh):
+def empty_tile(slots, table, team, tile, counted, base, place, place_end, fresh):
     """Add the tile of some columns to a histogram (or make it anew) and clear the tile."""
+    kept = int64(0) if fresh else int64(-1)
+    sums = team.sums if counted else team.cells
     for k in range(place, place_end):
         at = tile + int64(team.bundle[k]) * TILE_STRIDE
         for i in range(team.bundle_start[k], team.bundle_start[k + 1]):
             feature = int64(team.bundle_feature[i])
             if table.is_shared[feature]:
-                empty_shared_column(table, team.tiles, at, sums, base, feature, fresh)
+                empty = table.whole[EMPTY_SHARED]
+                call_address(empty, (slots, at, base, feature, kept, int64(counted)))
             else:
-                empty_own_column(table, team.tiles, at, sums, base, feature, fresh)
+                empty_own_column(table, team.tiles, at, sums, base, feature, kept)
 
 
-@kernel
+@step
 def count_columns(slots, node, slot, place, place_end, rank):
     """Make a node's histogram for some columns, into its slot."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
@@ -169,13 +164,13 @@ def count_columns(slots, node, slot, place, place_end, rank):
         while start < last or fresh:
             stop = min(start + FLUSH_ROWS, last)
             count_rows(table, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end)
-            empty_tile(table, team, tile, team.cells, base, place, end, fresh)
+            empty_tile(slots, table, team, tile, False, base, place, end, fresh)
             start, fresh = stop, False
         place = end
     return 0.0
 
 
-@kernel
+@step
 def count_shared(slots, node, unused, unused_too, none, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
@@ -189,7 +184,7 @@ def count_shared(slots, node, unused, unused_too, none, rank):
         start = first + CHUNK * atomic_add(team.words, WORD_COUNTS, 1)
         full = held + CHUNK > FLUSH_ROWS
         if start >= last or full:
-            empty_tile(table, team, tile, team.sums, base, 0, n_bundles, fresh)
+            empty_tile(slots, table, team, tile, True, base, int64(0), n_bundles, fresh)
             fresh, held = False, int64(0)
         if start >= last:
             return 0.0
@@ -215,6 +210,14 @@ def fill_default(table, nodes, cells, node, slot, feature):
         for cell in range(start, stop):
             total -= cells[base + cell]
         cells[base + default] = total
+
+
+@step
+def fill_default_cell(slots, node, slot, feature, unused, rank):
+    """`fill_default`, for features that are sparse or share a column."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    fill_default(table, nodes, load_team(slots, TEAM_AT).cells, node, slot, feature)
+    return 0.0
 
 
 @step

@@ -13,13 +13,13 @@ from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
     CHOOSE_FEATURES,
     CHUNK,
-    COUNT_LEFT,
     DRAWS_FEATURES,
     FINISHED,
     FLAGGING,
     GRADIENT_UNIT,
     HESSIAN_UNIT,
     LAMBDA,
+    MARK_SIDES,
     MAX_DEPTH,
     MAX_LEAVES,
     MEMBER_WORDS,
@@ -32,11 +32,12 @@ from hornbeam.kernels.boosting.state import (
     N_GROUPS,
     N_SLOTS,
     NODES_AT,
+    PLAN_BUILD,
+    PREPARE_SPARSE,
     ROWS_AT,
     SEARCHING,
     SETTLE,
     SPARSE,
-    SPREAD_COLUMN,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
@@ -105,9 +106,14 @@ def release_slot(nodes, team, node):
         nodes.slot[node] = -1
 
 
-@part
-def mark_sides(table, nodes, team, node):
-    """Which side each code of a column goes to at a node's split, as a table."""
+@step
+def mark_sides(slots, node, unused, unused_too, none, rank):
+    """Which side each code of a column goes to at a node's split, as a table.
+
+    This is for categories and shared columns.
+    """
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
     feature = int64(nodes.feature[node])
     for code in range(256):
         own = own_code(table, feature, code)
@@ -119,6 +125,17 @@ def mark_sides(table, nodes, team, node):
         else:
             left = own <= int64(nodes.cut[node])
         team.goes_left[code] = left
+    return 0.0
+
+
+@part
+def mark_number(table, nodes, team, node):
+    """The same for a number in a column of its own."""
+    n_codes = table.n_codes[nodes.feature[node]]
+    for code in range(256):
+        known = int64(code < n_codes)
+        below, missing = int64(code <= int64(nodes.cut[node])), nodes.missing_left[node] == 1
+        team.goes_left[code] = below if known else missing
 
 
 @part
@@ -188,9 +205,11 @@ def plan_search(table, nodes, team, node, left):
             words[WORD_SECOND if search_smaller else WORD_BUILD] = larger
 
 
-@part
-def plan_build(slots, table, nodes, team, size):
+@step
+def plan_build(slots, size, unused, unused_too, none, rank):
     """Set the stage for counting WORD_BUILD (and subtracting it from WORD_OTHER)."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
     words, whole = team.words, table.whole
     build, other = words[WORD_BUILD], words[WORD_OTHER]
     atomic_store(words, WORD_COUNTS, 0)
@@ -200,19 +219,14 @@ def plan_build(slots, table, nodes, team, size):
         few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
         spread = few or whole[N_BUNDLES] >= MANY_COLUMNS
         words[WORD_BY_COLUMN] = size == 1 or (spread and not whole[SPARSE])
-        plan_features(slots, table, build, 0)
-    if other >= 0:
-        plan_features(slots, table, other, 1)
-
-
-@part
-def plan_features(slots, table, node, which):
-    """Mark the features a node may ask; all that the tree has, unless some are drawn."""
-    if table.whole[DRAWS_FEATURES]:
-        call_address(
-            table.whole[CHOOSE_FEATURES],
-            (slots, int64(node), int64(which), int64(0), int64(0), int64(0)),
-        )
+    if whole[DRAWS_FEATURES]:  # otherwise the nodes may ask all that the tree has
+        for which in range(2):
+            node = build if which == 0 else other
+            if node >= 0:
+                call_address(
+                    whole[CHOOSE_FEATURES], (slots, node, int64(which), int64(0), int64(0), rank)
+                )
+    return 0.0
 
 
 @part
@@ -236,7 +250,7 @@ def settle_split(slots, node, n_left, size, unused, rank):
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
-    words = team.words
+    words, none = team.words, int64(0)
     n_right = nodes.last[node] - nodes.first[node] - n_left
     if min(n_left, n_right) < table.whole[MIN_LEAF]:
         ask_for_more(nodes, node, n_left, n_right)
@@ -246,7 +260,7 @@ def settle_split(slots, node, n_left, size, unused, rank):
         words[WORD_BUILD] = -1 if kept else node
         words[WORD_OTHER] = node if kept else -1
         words[WORD_OTHER_SLOT] = nodes.slot[node]
-        plan_build(slots, table, nodes, team, size)
+        call_address(table.whole[PLAN_BUILD], (slots, size, none, none, none, rank))
         return 0.0
     if nodes.missing_left[node] == UNKNOWN:
         nodes.missing_left[node] = n_left >= n_right
@@ -254,28 +268,11 @@ def settle_split(slots, node, n_left, size, unused, rank):
     words[WORD_NODES] += 2
     words[WORD_LEAVES] += 1
     nodes.child[node] = left
-    make_child(table, nodes, node, left, n_left, True)
-    make_child(table, nodes, node, left + 1, n_left, False)
+    for side in range(2):
+        make_child(table, nodes, node, left + side, n_left, side == 0)
     plan_search(table, nodes, team, node, left)
-    plan_build(slots, table, nodes, team, size)
+    call_address(table.whole[PLAN_BUILD], (slots, size, none, none, none, rank))
     return 1.0
-
-
-@part
-def prepare_sparse(slots, table, nodes, team, node, size):
-    """Write out the column of a split; False if a child would have too few rows.
-
-    That is known before any row is moved, and the node is on its way to be searched again.
-    """
-    whole, none = table.whole, int64(0)
-    n_left = int64(call_address(whole[COUNT_LEFT], (slots, node, none, none, none, none)))
-    n_right = nodes.last[node] - nodes.first[node] - n_left
-    if min(n_left, n_right) < whole[MIN_LEAF]:
-        call_address(whole[SETTLE], (slots, node, n_left, size, none, none))
-        return False
-    feature = int64(nodes.feature[node])
-    call_address(whole[SPREAD_COLUMN], (slots, feature, none, none, none, none))
-    return True
 
 
 @step
@@ -286,19 +283,25 @@ def next_split(slots, size, unused, unused_too, none, rank):
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    words = team.words
+    words, whole, none = team.words, table.whole, int64(0)
     while True:
         words[WORD_MODE] = FINISHED
-        if words[WORD_LEAVES] >= table.whole[MAX_LEAVES] or atomic_load(words, STOP) != 0:
+        if words[WORD_LEAVES] >= whole[MAX_LEAVES] or atomic_load(words, STOP) != 0:
             return 0.0
         node = pop(table, nodes, team)
         if node < 0:
             return 0.0
         words[WORD_NODE] = node
-        mark_sides(table, nodes, team, node)
-        if table.whole[SPARSE] and not prepare_sparse(slots, table, nodes, team, node, size):
-            words[WORD_MODE] = SEARCHING
-            return 0.0
+        feature = nodes.feature[node]
+        if table.is_category[feature] or table.is_shared[feature]:
+            call_address(whole[MARK_SIDES], (slots, node, none, none, none, rank))
+        else:
+            mark_number(table, nodes, team, node)
+        if whole[SPARSE]:
+            prepare = whole[PREPARE_SPARSE]
+            if call_address(prepare, (slots, node, size, none, none, rank)) == 0.0:
+                words[WORD_MODE] = SEARCHING
+                return 0.0
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)
         if size > 1 and nodes.last[node] - nodes.first[node] > CHUNK:
@@ -306,20 +309,22 @@ def next_split(slots, size, unused, unused_too, none, rank):
             return 0.0
         words[WORD_MODE] = SEARCHING
         n_left = part_alone(table, rows, nodes, team, node)
-        call_address(table.whole[SETTLE], (slots, node, n_left, size, int64(0), rank))
+        call_address(whole[SETTLE], (slots, node, n_left, size, none, rank))
         if words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0:
             return 0.0
 
 
-@part
-def make_root(slots, table, nodes, team, size):
+@step
+def make_root(slots, size, unused, unused_too, none, rank):
     """The root: all drawn rows."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team, root = load_team(slots, TEAM_AT), int64(0)
     real, words = table.real, team.words
     nodes.first[0] = 0
     nodes.last[0] = table.whole[N_DRAWN]
     nodes.buffer[0] = 0
     nodes.depth[0] = 0
-    make_leaf(table, nodes, 0)
+    make_leaf(table, nodes, root)
     nodes.gradient[0] = words[WORD_GRADIENT]
     nodes.hessian[0] = words[WORD_HESSIAN]
     nodes.lower[0] = -math.inf
@@ -340,5 +345,6 @@ def make_root(slots, table, nodes, team, size):
         feature = int64(team.active[k])
         team.may_ask[feature] = team.may_ask[table.whole[N_FEATURES] + feature] = 1
     words[WORD_OTHER] = words[WORD_SECOND] = -1
-    words[WORD_BUILD] = 0 if may_split(table, nodes, team, 0) else -1
-    plan_build(slots, table, nodes, team, size)
+    words[WORD_BUILD] = 0 if may_split(table, nodes, team, root) else -1
+    call_address(table.whole[PLAN_BUILD], (slots, size, root, root, root, rank))
+    return 0.0

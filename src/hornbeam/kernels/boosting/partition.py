@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from hornbeam.kernels.boosting.histogram import words_of
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     DRAW_BELOW,
@@ -22,6 +21,7 @@ from hornbeam.kernels.boosting.state import (
     NODES_AT,
     ROWS_AT,
     SEED,
+    SETTLE,
     SPARSE,
     TABLE_AT,
     TEAM_AT,
@@ -34,7 +34,7 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import atomic_add, barrier
+from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier, call_address
 from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive
 
@@ -57,17 +57,38 @@ def is_drawn(table, row):
 
 
 @step
-def lay_out_rows(slots, size, unused, unused_too, none, rank):
+def lay_out_all(slots, size, unused, unused_too, none, rank):
+    """Pack the slopes of all rows and add them up."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    words = load_team(slots, TEAM_AT).words
+    n_rows, lane = table.whole[N_ROWS], table.whole[LANE]
+    mask = (int64(1) << lane) - 1
+    gradient, hessian = int64(0), int64(0)
+    while True:
+        start = CHUNK * atomic_add(words, WORD_FLAGS, 1)
+        if start >= n_rows:
+            break
+        for row in range(start, min(start + CHUNK, n_rows)):
+            word = pack_slopes(table, rows, row)
+            rows.row[row] = row
+            rows.word[row] = word
+            gradient += word >> lane
+            hessian += word & mask
+    atomic_add(words, WORD_GRADIENT, gradient)
+    atomic_add(words, WORD_HESSIAN, hessian)
+    if rank == 0:
+        table.whole[N_DRAWN] = n_rows
+    return 0.0
+
+
+@step
+def lay_out_drawn(slots, size, unused, unused_too, none, rank):
     """Draw the rows of this tree, pack the slopes of each and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     team = load_team(slots, TEAM_AT)
     whole, words = table.whole, team.words
     n_rows, lane = whole[N_ROWS], whole[LANE]
     mask = (int64(1) << lane) - 1
-    everyone = whole[DRAW_BELOW] < 0
-    # the other buffer, until the counts are known; a row's word never lies behind its slopes
-    target = int64(0) if everyone else n_rows
-    packed = rows.word if everyone else rows.other_word
     gradient, hessian = int64(0), int64(0)
     while True:
         chunk = atomic_add(words, WORD_FLAGS, 1)
@@ -76,12 +97,12 @@ def lay_out_rows(slots, size, unused, unused_too, none, rank):
             break
         place = start
         for row in range(start, end_of_chunk(start, n_rows)):
-            if not everyone and whole[SPARSE]:
+            if whole[SPARSE]:
                 team.holder[row] = -1
-            if everyone or is_drawn(table, row):
+            if is_drawn(table, row):
                 word = pack_slopes(table, rows, row)
-                rows.row[target + place] = row
-                packed[place] = word
+                rows.word[row] = word
+                rows.row[n_rows + place] = row  # the other buffer, until the counts are known
                 gradient += word >> lane
                 hessian += word & mask
                 place += 1
@@ -91,8 +112,6 @@ def lay_out_rows(slots, size, unused, unused_too, none, rank):
     barrier(words, size)
     if rank == 0:
         whole[N_DRAWN] = sum_counts(rows, n_rows)
-    if everyone:
-        return 0.0
     while True:
         chunk = atomic_add(words, WORD_MOVES, 1)
         start = chunk * CHUNK
@@ -101,7 +120,6 @@ def lay_out_rows(slots, size, unused, unused_too, none, rank):
         place = sum_counts(rows, start)
         for k in range(rows.counts[chunk]):
             rows.row[place + k] = rows.row[n_rows + start + k]
-            rows.word[place + k] = rows.other_word[start + k]
 
 
 @part
@@ -150,7 +168,6 @@ def move_chunk(table, rows, nodes, node, n_left, chunk):
     n_rows = table.whole[N_ROWS]
     buffer = int64(nodes.buffer[node])
     source, target = buffer * n_rows, (1 - buffer) * n_rows
-    words, moved = words_of(rows, buffer), words_of(rows, 1 - buffer)
     first, last = nodes.first[node], nodes.last[node]
     start = first + chunk * CHUNK
     if start >= last:
@@ -161,7 +178,6 @@ def move_chunk(table, rows, nodes, node, n_left, chunk):
         goes = int64(rows.flag[j])
         place = left if goes else right
         rows.row[target + place] = rows.row[source + j]
-        moved[place] = words[j]
         left += goes
         right += 1 - goes
     return True
@@ -180,37 +196,35 @@ def part_alone(table, rows, nodes, team, node):
         codes, at = team.column, int64(0)
     buffer = int64(nodes.buffer[node])
     source, target = buffer * n_rows, (1 - buffer) * n_rows
-    words, moved = words_of(rows, buffer), words_of(rows, 1 - buffer)
-    goes_left = team.goes_left
-    left, right = nodes.first[node], nodes.last[node] - 1
-    for j in range(nodes.first[node], nodes.last[node]):
-        row, word = rows.row[source + j], words[j]
+    goes_left, in_order = team.goes_left, rows.row
+    first, last = nodes.first[node], nodes.last[node]
+    left, right = first, last - 1
+    for j in range(first, last):
+        row = in_order[source + j]
         goes = int64(goes_left[codes[at + int64(row)]])
         place = right + goes * (left - right)  # without a branch
-        rows.row[target + place] = row
-        moved[place] = word
+        in_order[target + place] = row
         left += goes
         right -= 1 - goes
-    return left - nodes.first[node]
+    return left - first
 
 
 @step
-def flag_rows(slots, node, unused, unused_too, none, rank):
-    """First step, by all threads."""
+def part_together(slots, node, size, unused, unused_too, rank):
+    """Part a large node by all threads: flag its rows, make its children, move the rows."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    chunk = atomic_add(team.words, WORD_FLAGS, 1)
-    while flag_chunk(table, rows, nodes, team, node, chunk):
-        chunk = atomic_add(team.words, WORD_FLAGS, 1)
-    return 0.0
-
-
-@step
-def move_rows(slots, node, n_left, unused, unused_too, rank):
-    """Second step, by all threads."""
-    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    chunk = atomic_add(team.words, WORD_MOVES, 1)
-    while move_chunk(table, rows, nodes, node, n_left, chunk):
-        chunk = atomic_add(team.words, WORD_MOVES, 1)
+    words = team.words
+    while flag_chunk(table, rows, nodes, team, node, atomic_add(words, WORD_FLAGS, 1)):
+        pass
+    barrier(words, size)
+    if atomic_load(words, STOP) != 0:
+        return 0.0  # nobody waited: some rows may not be flagged
+    n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
+    if rank == 0:
+        call_address(table.whole[SETTLE], (slots, node, n_left, size, int64(0), rank))
+    barrier(words, size)
+    if nodes.child[node] != 0:
+        while move_chunk(table, rows, nodes, node, n_left, atomic_add(words, WORD_MOVES, 1)):
+            pass
     return 0.0

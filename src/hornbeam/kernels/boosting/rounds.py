@@ -12,6 +12,7 @@ from numba import float64, int64, types, uint64
 from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.state import (
     CHUNK,
+    FORGET_LEAVES,
     MEMBER_WORDS,
     MISSING,
     N_DRAWN,
@@ -22,6 +23,7 @@ from hornbeam.kernels.boosting.state import (
     STRIDE,
     TABLE_AT,
     TEAM_AT,
+    WALK_ROWS,
     WORD_COUNTS,
     WORD_FLAGS,
     WORD_MOVES,
@@ -39,8 +41,8 @@ from hornbeam.runtime.atomics import (
     barrier,
     call_address,
 )
-from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.pointers import F4, F8, I8, make_loader
+from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.pointers import F4, F8, I8, bare, make_loader
 
 
 class Scores(NamedTuple):
@@ -129,53 +131,58 @@ def fill_slopes(scores, fill, first, last):
     )  # fmt: skip
 
 
-@part
-def fill_all(scores, words, fill, n_units, step):
-    """Take all slopes, chunk by chunk of ``step`` rows or queries."""
+@step
+def forget_leaves(slots, unused, unused_too, none, nothing, rank):
+    """Note that no row's leaf is known, by all threads."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    words, n_rows = load_team(slots, TEAM_AT).words, table.whole[N_ROWS]
     while True:
-        start = step * atomic_add(words, WORD_COUNTS, 1)
-        if start >= n_units or atomic_load(words, STOP) != 0:
-            return
-        fill_slopes(scores, fill, start, min(start + step, n_units))
+        start = CHUNK * atomic_add(words, WORD_SEARCH, 1)
+        if start >= n_rows:
+            return 0.0
+        for row in range(start, min(start + CHUNK, n_rows)):
+            rows.leaf[row] = -1
+
+
+@step
+def walk_rows(slots, start, stop, unused, unused_too, rank):
+    """Find the leaves of those rows of a chunk that were not drawn for the tree."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    leaf = load_rows(slots, ROWS_AT).leaf
+    for row in range(start, stop):
+        if leaf[row] < 0:
+            leaf[row] = walk(table, nodes, row)
+    return 0.0
 
 
 @kernel
-def advance(slots, scores_slots, values, which, fill, n_units, step, rank, size):
+def advance(slots, scores_slots, values, which, fill, rank, size):
     """Add the leaf values of a tree to score ``which`` of each row, then take the slopes.
 
-    ``fill`` is the address of the loss's kernel (0: no slopes yet), ``n_units`` how many
-    rows or queries it takes, ``step`` how many at a time.
+    ``fill`` is the address of the loss's kernel (0: no slopes yet).
     """
+    slots = bare(slots)
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    scores = load_scores(scores_slots, 0)
-    words, n_rows = team.words, table.whole[N_ROWS]
-    if table.whole[N_DRAWN] < n_rows:
-        while True:
-            start = CHUNK * atomic_add(words, WORD_SEARCH, 1)
-            if start >= n_rows:
-                break
-            for row in range(start, min(start + CHUNK, n_rows)):
-                rows.leaf[row] = -1
+    scores, none = load_scores(scores_slots, 0), int64(0)
+    words, whole, n_rows = team.words, table.whole, table.whole[N_ROWS]
+    some_left_out = whole[N_DRAWN] < n_rows
+    if some_left_out:
+        call_address(whole[FORGET_LEAVES], (slots, none, none, none, none, rank))
         barrier(words, size)
     note_leaves(table, rows, nodes, team)
     barrier(words, size)
-    by_rows = n_units == n_rows
     while True:
         start = CHUNK * atomic_add(words, WORD_MOVES, 1)
         if start >= n_rows or atomic_load(words, STOP) != 0:
-            break
+            return
         stop = min(start + CHUNK, n_rows)
+        if some_left_out:
+            call_address(whole[WALK_ROWS], (slots, start, stop, none, none, rank))
         for row in range(start, stop):
-            leaf = int64(rows.leaf[row])
-            if leaf < 0:
-                leaf = walk(table, nodes, row)
-            scores.score[which * n_rows + row] += values[leaf]
-        if fill != 0 and by_rows:
+            scores.score[which * n_rows + row] += values[int64(rows.leaf[row])]
+        if fill != 0:
             fill_slopes(scores, fill, start, stop)
-    if fill != 0 and not by_rows:
-        barrier(words, size)
-        fill_all(scores, words, fill, n_units, step)
 
 
 @kernel
@@ -195,8 +202,13 @@ def follow(slots, scores_slots, values, which):
 
 @kernel
 def take_slopes(scores_slots, words, fill, n_units, step):
-    """Take the slopes of the loss at the scores as they are."""
-    fill_all(load_scores(scores_slots, 0), words, fill, n_units, step)
+    """Take the slopes at the scores as they are, chunk by chunk of ``step`` rows or queries."""
+    scores = load_scores(scores_slots, 0)
+    while True:
+        start = step * atomic_add(words, WORD_COUNTS, 1)
+        if start >= n_units or atomic_load(words, STOP) != 0:
+            return
+        fill_slopes(scores, fill, start, min(start + step, n_units))
 
 
 @kernel
@@ -219,6 +231,6 @@ def take_losses(scores_slots, words, measure, n_units, step):
 
 _WORDS = types.Array(int64, 1, "C")
 _VALUES = types.Array(float64, 1, "C")
-ADVANCE_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, *([int64] * 6))
+ADVANCE_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, *([int64] * 4))
 FOLLOW_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, int64)
 SLOPES_SIGNATURE = types.void(_WORDS, _WORDS, int64, int64, int64)

@@ -52,6 +52,7 @@ from hornbeam.kernels.boosting.state import (
     NODE_ROWS_PER_HESSIAN,
     NODE_UPPER,
     PLAIN,
+    SEARCH_BOUND,
     SEARCH_CATEGORY,
     TABLE_AT,
     TEAM_AT,
@@ -93,36 +94,51 @@ def leaf_objective(real, gradient, hessian, penalty, weight):
 
 
 @part
-def try_cut(table, best, best_whole, at, at_whole, direction, penalty, node, left):
+def note_cut(best, best_whole, which, gain, values, left):
+    """Note the best cut so far."""
+    best[which * N_BEST + BEST_GAIN] = gain
+    best[which * N_BEST + BEST_LEFT_VALUE], best[which * N_BEST + BEST_RIGHT_VALUE] = values
+    best_whole[which * N_BEST_WHOLE + BEST_GRADIENT] = left[0]
+    best_whole[which * N_BEST_WHOLE + BEST_HESSIAN] = left[1]
+
+
+@part
+def try_plain(real, best, best_whole, which, penalty, node, left):
     """Score one way to part the node; returns True if it is the best so far.
 
-    ``left`` are gradient and hessian (integers) of the left side.
+    ``left`` are gradient and hessian (integers) of the left side. There are no bounds here,
+    no limits and no alpha.
     """
+    gl, hl = float64(left[0]) * real[GRADIENT_UNIT], float64(left[1]) * real[HESSIAN_UNIT]
+    gr = float64(node.gradient - left[0]) * real[GRADIENT_UNIT]
+    hr = float64(node.hessian - left[1]) * real[HESSIAN_UNIT]
+    after = gl * gl / (hl + penalty) + gr * gr / (hr + penalty)
+    gain = 0.5 * (after - node.objective)
+    if not gain > best[which * N_BEST + BEST_GAIN]:
+        return False
+    note_cut(best, best_whole, which, gain, (-gl / (hl + penalty), -gr / (hr + penalty)), left)
+    return True
+
+
+@part
+def try_cut(table, best, best_whole, which, direction, penalty, node, left):
+    """Score one way to part the node, with all that may bind its children."""
     real = table.real
-    left_gradient, left_hessian = left
-    gl = float64(left_gradient) * real[GRADIENT_UNIT]
-    hl = float64(left_hessian) * real[HESSIAN_UNIT]
-    gr = float64(node.gradient - left_gradient) * real[GRADIENT_UNIT]
-    hr = float64(node.hessian - left_hessian) * real[HESSIAN_UNIT]
     if table.whole[PLAIN]:
-        after = gl * gl / (hl + penalty) + gr * gr / (hr + penalty)
-        if not 0.5 * (after - node.objective) > best[at + BEST_GAIN]:
-            return False
-        wl, wr = -gl / (hl + penalty), -gr / (hr + penalty)
-    else:
-        wl = leaf_weight(real, gl, hl, penalty, node.lower, node.upper)
-        wr = leaf_weight(real, gr, hr, penalty, node.lower, node.upper)
-        if (wl - wr) * direction > 0.0:
-            return False
-        after = leaf_objective(real, gl, hl, penalty, wl)
-        after += leaf_objective(real, gr, hr, penalty, wr)
-        if not 0.5 * (after - node.objective) > best[at + BEST_GAIN]:
-            return False
-    best[at + BEST_GAIN] = 0.5 * (after - node.objective)
-    best[at + BEST_LEFT_VALUE] = wl
-    best[at + BEST_RIGHT_VALUE] = wr
-    best_whole[at_whole + BEST_GRADIENT] = left_gradient
-    best_whole[at_whole + BEST_HESSIAN] = left_hessian
+        return try_plain(real, best, best_whole, which, penalty, node, left)
+    gl, hl = float64(left[0]) * real[GRADIENT_UNIT], float64(left[1]) * real[HESSIAN_UNIT]
+    gr = float64(node.gradient - left[0]) * real[GRADIENT_UNIT]
+    hr = float64(node.hessian - left[1]) * real[HESSIAN_UNIT]
+    wl = leaf_weight(real, gl, hl, penalty, node.lower, node.upper)
+    wr = leaf_weight(real, gr, hr, penalty, node.lower, node.upper)
+    if (wl - wr) * direction > 0.0:
+        return False
+    after = leaf_objective(real, gl, hl, penalty, wl)
+    after += leaf_objective(real, gr, hr, penalty, wr)
+    gain = 0.5 * (after - node.objective)
+    if not gain > best[which * N_BEST + BEST_GAIN]:
+        return False
+    note_cut(best, best_whole, which, gain, (wl, wr), left)
     return True
 
 
@@ -202,11 +218,11 @@ def may_beat(node, left_gradient, left_hessian, penalty, to_beat):
 
 
 @part
-def amount_to_beat(table, best, at, node):
+def amount_to_beat(table, best, which, node):
     """What `may_beat` compares with: the best gain so far, in units of the integers."""
     real = table.real
     unit = real[GRADIENT_UNIT] * real[GRADIENT_UNIT] / real[HESSIAN_UNIT]
-    amount = (2.0 * best[at + BEST_GAIN] + node.objective) / unit
+    amount = (2.0 * best[which * N_BEST + BEST_GAIN] + node.objective) / unit
     return amount - 1e-9 * abs(amount)
 
 
@@ -234,6 +250,14 @@ def some_may_beat(node, prefix, at, n_cuts, penalty, to_beat):
 
 
 @part
+def note_number(best_whole, which, feature, code, missing_left):
+    """Note where a number is cut."""
+    best_whole[which * N_BEST_WHOLE + BEST_FEATURE] = feature
+    best_whole[which * N_BEST_WHOLE + BEST_CUT] = code
+    best_whole[which * N_BEST_WHOLE + BEST_MISSING_LEFT] = missing_left
+
+
+@part
 def search_number(table, team, node, which, slot, feature, to_beat, rank):
     """Try every cut of a number, with its missing values on the right, then on the left.
 
@@ -241,10 +265,8 @@ def search_number(table, team, node, which, slot, feature, to_beat, rank):
     """
     cells, best, best_whole = team.cells, team.best, team.best_whole
     start = 2 * slot * table.whole[N_CELLS] + table.cell_start[feature]
-    n_codes, direction = table.n_codes[feature], table.monotone[feature]
-    hessians = start + table.whole[N_CELLS]
-    at, at_whole = which * N_BEST, which * N_BEST_WHOLE
-    plain, penalty = table.whole[PLAIN], table.real[LAMBDA]
+    n_codes, hessians = table.n_codes[feature], start + table.whole[N_CELLS]
+    penalty = table.real[LAMBDA]
     scaled_penalty = penalty / table.real[HESSIAN_UNIT]
     missing_gradient, missing_hessian = cells[start + n_codes], cells[hessians + n_codes]
     some_missing = missing_hessian != 0
@@ -253,7 +275,7 @@ def search_number(table, team, node, which, slot, feature, to_beat, rank):
         left_hessian = missing_hessian if missing_left else int64(0)
         # with missing values on the right, all known ones may go left
         n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
-        if plain and n_cuts >= MANY_CUTS:
+        if n_cuts >= MANY_CUTS:
             at_prefix = 2 * MOST_CUTS * rank
             first = (left_gradient, left_hessian)
             add_up(cells, start, hessians, first, n_cuts, team.prefix, at_prefix)
@@ -269,34 +291,66 @@ def search_number(table, team, node, which, slot, feature, to_beat, rank):
                 continue
             if node.hessian - left_hessian < node.enough:
                 break
-            if plain and not may_beat(node, left_gradient, left_hessian, scaled_penalty, to_beat):
+            if not may_beat(node, left_gradient, left_hessian, scaled_penalty, to_beat):
                 continue
             left = (left_gradient, left_hessian)
-            if try_cut(table, best, best_whole, at, at_whole, direction, penalty, node, left):
-                best_whole[at_whole + BEST_MISSING_LEFT] = missing_left if some_missing else UNKNOWN
-                best_whole[at_whole + BEST_FEATURE] = feature
-                best_whole[at_whole + BEST_CUT] = code
-                to_beat = amount_to_beat(table, best, at, node)
+            if try_plain(table.real, best, best_whole, which, penalty, node, left):
+                side = missing_left if some_missing else UNKNOWN
+                note_number(best_whole, which, feature, code, side)
+                to_beat = amount_to_beat(table, best, which, node)
     return to_beat
+
+
+@step
+def search_bound(slots, which, slot, feature, unused, rank):
+    """`search_number` with monotone constraints, limits of steps or alpha: every cut in full."""
+    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
+    which += 2 * rank
+    node = described(team, which)
+    cells, best, best_whole = team.cells, team.best, team.best_whole
+    start = 2 * slot * table.whole[N_CELLS] + table.cell_start[feature]
+    n_codes, direction = table.n_codes[feature], table.monotone[feature]
+    hessians = start + table.whole[N_CELLS]
+    some_missing = cells[hessians + n_codes] != 0
+    for missing_left in range(2 if some_missing else 1):
+        left_gradient = cells[start + n_codes] if missing_left else int64(0)
+        left_hessian = cells[hessians + n_codes] if missing_left else int64(0)
+        n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
+        for code in range(n_cuts):
+            here = cells[hessians + code]
+            if here == 0:
+                continue
+            left_gradient += cells[start + code]
+            left_hessian += here
+            if left_hessian < node.enough:
+                continue
+            if node.hessian - left_hessian < node.enough:
+                break
+            left = (left_gradient, left_hessian)
+            penalty = table.real[LAMBDA]
+            if try_cut(table, best, best_whole, which, direction, penalty, node, left):
+                side = missing_left if some_missing else UNKNOWN
+                note_number(best_whole, which, feature, code, side)
+    return 0.0
 
 
 @step
 def search_features(slots, which, slot, first, last, rank):
     """Search some drawn features of a node, those that it may ask."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    place = which + 2 * rank
+    place, plain = which + 2 * rank, table.whole[PLAIN]
     node = described(team, place)
-    to_beat = amount_to_beat(table, team.best, place * N_BEST, node)
+    to_beat = amount_to_beat(table, team.best, place, node)
     for k in range(first, last):
         feature = int64(team.bundle_feature[k])
         if not team.may_ask[which * table.whole[N_FEATURES] + feature]:
             continue
-        if table.is_category[feature]:
-            search = table.whole[SEARCH_CATEGORY]
-            call_address(search, (slots, which, slot, feature, int64(0), rank))
-            to_beat = amount_to_beat(table, team.best, place * N_BEST, node)
-        else:
+        if plain and not table.is_category[feature]:
             to_beat = search_number(table, team, node, place, slot, feature, to_beat, rank)
+        else:
+            search = table.whole[SEARCH_CATEGORY if table.is_category[feature] else SEARCH_BOUND]
+            call_address(search, (slots, which, slot, feature, int64(0), rank))
+            to_beat = amount_to_beat(table, team.best, place, node)
     return 0.0
 
 
@@ -351,7 +405,7 @@ def search_category(slots, which, slot, feature, unused, rank):
     smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
     penalty = real[LAMBDA] + (0.0 if gentle else real[CATEGORY_LAMBDA])
     n_sorted = sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at_sort)
-    at, at_whole, words = which * N_BEST, which * N_BEST_WHOLE, which * MEMBER_WORDS
+    at_whole, words = which * N_BEST_WHOLE, which * MEMBER_WORDS
     left_gradient, left_hessian = int64(0), int64(0)
     found = int64(-1)
     all_sorted = n_sorted == n_present and not one_by_one
@@ -364,7 +418,7 @@ def search_category(slots, which, slot, feature, unused, rank):
         if left_hessian < node.enough or node.hessian - left_hessian < node.enough:
             continue
         left = (left_gradient, left_hessian)
-        if try_cut(table, best, best_whole, at, at_whole, 0, penalty, node, left):
+        if try_cut(table, best, best_whole, which, int64(0), penalty, node, left):
             found = place
     if found < 0:
         return 0.0

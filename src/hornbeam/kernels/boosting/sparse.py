@@ -7,17 +7,18 @@ so the work grows with the entries that are not zero.
 
 from __future__ import annotations
 
-from numba import float64, int64
+from numba import int64
 
-from hornbeam.kernels.boosting.histogram import words_of
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     FLUSH_ROWS,
     LANE,
+    MIN_LEAF,
     N_CELLS,
     N_ROWS,
     NODES_AT,
     ROWS_AT,
+    SETTLE,
     TABLE_AT,
     TEAM_AT,
     WORD_COUNTS,
@@ -26,18 +27,19 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import atomic_add
-from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.atomics import atomic_add, call_address
+from hornbeam.runtime.kernel import part, step
 
 
 @part
 def count_entries(table, rows, nodes, team, tile, node, first, last):
     """Add the entries of rows of a node to a tile of one word per cell, and label the rows."""
     tiles, buffer = team.tiles, int64(nodes.buffer[node])
-    words, offset = words_of(rows, buffer), buffer * table.whole[N_ROWS]
+    offset = buffer * table.whole[N_ROWS]
     label = nodes.label[node]
     for j in range(first, last):
-        word, row = words[j], int64(rows.row[offset + j])
+        row = int64(rows.row[offset + j])
+        word = rows.word[row]
         team.holder[row] = label
         for entry in range(table.entry_start[row], table.entry_start[row + 1]):
             tiles[tile + int64(table.entry_cell[entry])] += word
@@ -59,7 +61,7 @@ def empty_cells(table, tiles, tile, sums, base, fresh):
             sums[base + n_cells + cell] += word & mask
 
 
-@kernel
+@step
 def count_sparse_alone(slots, node, slot, unused, unused_too, rank):
     """Make a node's histogram by one thread, into its slot."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
@@ -76,7 +78,7 @@ def count_sparse_alone(slots, node, slot, unused, unused_too, rank):
     return 0.0
 
 
-@kernel
+@step
 def count_sparse_shared(slots, node, unused, unused_too, none, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
@@ -97,15 +99,13 @@ def count_sparse_shared(slots, node, unused, unused_too, none, rank):
         count_entries(table, rows, nodes, team, tile, node, start, stop)
 
 
-@step
-def count_left(slots, node, unused, unused_too, none, rank):
+@part
+def count_left(table, nodes, team, node):
     """How many rows of a node go left at its split, from the entries of its feature alone.
 
     A row knows the node that holds it by the node's label. The larger child of a split
     keeps the label of its parent, so that only rows that are counted need a new one.
     """
-    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team = load_team(slots, TEAM_AT)
     feature, label = int64(nodes.feature[node]), nodes.label[node]
     listed, left = int64(0), int64(0)
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
@@ -114,16 +114,31 @@ def count_left(slots, node, unused, unused_too, none, rank):
         left += here * int64(team.goes_left[table.column_code[entry]])
     if team.goes_left[table.default[feature]]:
         left += nodes.last[node] - nodes.first[node] - listed
-    return float64(left)
+    return left
 
 
-@step
-def spread_column(slots, feature, unused, unused_too, none, rank):
+@part
+def spread_column(table, team, feature):
     """Write the code of every row of a feature, for the rows to be parted by it."""
-    table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     zero = table.default[feature]
     for row in range(table.whole[N_ROWS]):
         team.column[row] = zero
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
         team.column[table.column_row[entry]] = table.column_code[entry]
-    return 0.0
+
+
+@step
+def prepare_sparse(slots, node, size, unused, unused_too, rank):
+    """Write out the column of a split; 0 if a child would have too few rows.
+
+    That is known before any row is moved, and the node is on its way to be searched again.
+    """
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team = load_team(slots, TEAM_AT)
+    n_left = count_left(table, nodes, team, node)
+    n_right = nodes.last[node] - nodes.first[node] - n_left
+    if min(n_left, n_right) < table.whole[MIN_LEAF]:
+        call_address(table.whole[SETTLE], (slots, node, n_left, size, int64(0), rank))
+        return 0.0
+    spread_column(table, team, int64(nodes.feature[node]))
+    return 1.0

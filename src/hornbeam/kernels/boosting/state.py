@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import float64, int64, types
+from numba import float64, int64
 
-from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8, make_loader, slot_count
+from hornbeam.runtime.pointers import F4, F8, I4, I8, SLOTS, U1, U8, make_loader, slot_count
 
 
 class Table(NamedTuple):
@@ -33,6 +33,7 @@ class Table(NamedTuple):
     is_category: U1
     monotone: I8  # per feature: +1, 0, -1
     groups: U1  # interaction constraints: groups[group * N_FEATURES + feature]
+    draw_number: I8  # per feature: the number by which it is drawn
     entry_start: I8  # sparse table, by row: cells of its entries that are not zero ...
     entry_cell: I4
     column_start: I8  # ... and by feature: their rows and codes
@@ -67,23 +68,29 @@ DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
 SPARSE = 20  # there are entries instead of by_row and by_column
 N_BUNDLES = 21  # columns that hold features drawn for this tree
 N_COLUMNS = 22  # of by_row
-# Addresses of the kernels that the growth loop calls (see ADR 009)
+# Addresses of the kernels that the growth loop calls (see ADR 009); 0 if this fit needs none
 COUNT_SHARED = 23
 COUNT_COLUMNS = 24
 SEARCH_FEATURES = 25
 SEARCH_CATEGORY = 26
-CHOOSE_FEATURES = 27
-SETTLE = 28
-NEXT_SPLIT = 29
-SPREAD_COLUMN = 30
-COUNT_AND_SEARCH = 31
-ADOPT_BEST = 32
-LAY_OUT_ROWS = 33
-COUNT_LEFT = 34
-ADD_SHARED = 35
-FLAG_ROWS = 36
-MOVE_ROWS = 37
-N_WHOLE = 38
+SEARCH_BOUND = 27
+CHOOSE_FEATURES = 28
+MAKE_ROOT = 29
+PLAN_BUILD = 30
+SETTLE = 31
+NEXT_SPLIT = 32
+PART_TOGETHER = 33
+PREPARE_SPARSE = 34
+COUNT_AND_SEARCH = 35
+ADOPT_NODES = 36
+LAY_OUT_ROWS = 37
+ADD_SHARED = 38
+EMPTY_SHARED = 39
+FILL_DEFAULT = 40
+MARK_SIDES = 41
+FORGET_LEAVES = 42
+WALK_ROWS = 43
+N_WHOLE = 44
 
 # Table.real
 LAMBDA = 0
@@ -103,14 +110,14 @@ N_REAL = 12
 class Rows(NamedTuple):
     """The drawn rows in node order, twice: a split moves its rows to the other buffer.
 
-    Memory is lent: the slopes are read once, so the second buffer of words takes their
-    place; and once a tree is grown, the leaves of all rows take that of the first one.
+    Memory is lent: the slopes of a tree are read once, and their words take their place.
+    Where the next slopes are taken only after all trees of a round, the leaves of the rows
+    then take that of the words.
     """
 
-    slope: F4  # gradient and hessian of each row of the table, as numbers
+    slope: F4  # gradient and hessian of each row of the table, as numbers ...
+    word: I8  # ... and packed, once the rows are laid out
     row: I4  # row[buffer * N_ROWS + place]
-    word: I8  # packed gradient and hessian of that row, in the first buffer ...
-    other_word: I8  # ... and in the second one
     leaf: I4  # leaf of each row of the table, -1 while it is not known
     flag: U1  # which side a row goes to, between the two steps of a partition
     counts: I8  # rows that go left, per chunk
@@ -237,11 +244,12 @@ ROWS_AT = slot_count([Table])
 NODES_AT = slot_count([Table, Rows])
 TEAM_AT = slot_count([Table, Rows, Nodes])
 SLOPE_AT = ROWS_AT + 2 * Rows._fields.index("slope")
-OTHER_WORD_AT = ROWS_AT + 2 * Rows._fields.index("other_word")
+WORD_AT = ROWS_AT + 2 * Rows._fields.index("word")
+LEAF_AT = ROWS_AT + 2 * Rows._fields.index("leaf")
 load_table = make_loader(Table)
 load_rows = make_loader(Rows)
 load_nodes = make_loader(Nodes)
 load_team = make_loader(Team)
 
 # Kernels that the growth loop calls by address: slots, then five whole numbers.
-STEP_SIGNATURE = float64(types.Array(int64, 1, "C"), *([int64] * 5))
+STEP_SIGNATURE = float64(SLOTS, *([int64] * 5))
