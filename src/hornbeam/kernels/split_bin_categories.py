@@ -182,7 +182,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
             if enough and n_groups > 1:
                 which = draw_class(problem, scratch, key)
                 order_by_share(scratch, n_groups, n_classes, which)
-                only = cut_means(scratch, n_groups, key)
+                only = cut_means(scratch, n_groups, key, True)
             else:
                 only = draw_subset(scratch, n_groups, key)
         elif not enough:

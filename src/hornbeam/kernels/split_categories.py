@@ -293,17 +293,22 @@ def draw_class(problem, scratch, key):
 
 
 @part
-def cut_means(scratch, n_groups, key):
-    """Cut the order of the groups' means at random, as a number is cut; returns how many are left.
+def cut_means(scratch, n_groups, key, are_shares):
+    """Cut the order of the groups' means at random; returns how many are left.
 
-    Low means are as often on the left as on the right, where missing values are.
+    Shares of a class are cut as numbers are. Means of values may be far from the others
+    where a category has few rows, and most cuts would part just these: there every place is
+    as likely as another. Low means are as often on the left as on the right, where missing
+    values are.
     """
     means, order = scratch.group_mean, scratch.group_order
-    lowest, highest = means[order[0]], means[order[n_groups - 1]]
-    threshold = lowest + draw_unit(key, 1) * (highest - lowest)
-    n_left = 1
-    while n_left < n_groups - 1 and means[order[n_left]] <= threshold:
-        n_left += 1
+    n_left = 1 + draw_below(key, 1, n_groups - 1)
+    if are_shares:
+        lowest, highest = means[order[0]], means[order[n_groups - 1]]
+        threshold = lowest + draw_unit(key, 1) * (highest - lowest)
+        n_left = 1
+        while n_left < n_groups - 1 and means[order[n_left]] <= threshold:
+            n_left += 1
     if draw_below(key, 2, 2) == 1:
         for place in range(n_groups // 2):
             opposite = n_groups - 1 - place
@@ -344,7 +349,7 @@ def search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, de
     cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
     if cautious and n_groups > 1 and scratch.ask[ASK_ROWS] >= ROWS_PER_CATEGORY * n_groups:
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
-        n_left = cut_means(scratch, n_groups, key)
+        n_left = cut_means(scratch, n_groups, key, problem.whole[N_LABELS] > 0)
     else:
         n_left = draw_subset(scratch, n_groups, key)
     if cautious and not problem.whole[VALUE_IS_TOTAL]:
