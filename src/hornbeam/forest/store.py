@@ -175,7 +175,7 @@ class ForestStore:
         for store in _emptied(stores) if release else stores:
             place = slice(end, end := end + store.n_nodes)
             impurity[place] = store.impurity
-            as_words(nodes[place])[:] = as_words(store.nodes)
+            _as_words(nodes[place])[:] = _as_words(store.nodes)
             renumber(nodes[place], n_sets, rows[n_rows : n_rows + len(store.table)])
             n_sets += len(store.set_start) - 1
             n_rows += len(store.table)
@@ -188,7 +188,7 @@ class ForestStore:
             raise ValueError(f"{trees} does not name one or more neighbouring trees")
         place = slice(int(self.root[first]), int(self.root[last]))
         inner = slice(*((self.root[[first, last]] - [first, last]) // 2))  # half but the root
-        nodes = as_words(self.nodes[place]).copy().view(RECORD)
+        nodes = _as_words(self.nodes[place]).copy().view(RECORD)
         sets = self._sets_of(nodes)
         words = slice(int(self.set_start[sets.start]), int(self.set_start[sets.stop]))
         used = np.zeros(len(self.table), bool)
@@ -523,7 +523,7 @@ def _unit(numbers: Array) -> float:
     return float(2.0 ** np.floor(np.log2(largest)))
 
 
-def as_words(nodes: Array) -> Array:
+def _as_words(nodes: Array) -> Array:
     """The memory of nodes as numbers, which NumPy copies at once, not field by field."""
     return nodes.view(WORD)
 

@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import int64, types, uint32, uint64
-from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 from hornbeam.dtypes import SUBSET, WORD_BITS
 from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite
 from hornbeam.runtime.atomics import trailing_zeros
-from hornbeam.runtime.kernel import BOUNDS_CHECK, kernel, part
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, make_loader
+from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, bare, data_of, make_loader
 
 CHUNK_BITS = 32
 ALL_BITS = 2**32 - 1
@@ -79,26 +78,6 @@ FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE = 8, 9, 10, 11
 TASK_WORDS = 12
 
 
-def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Where the elements of an array, or behind a pointer, begin."""
-    if isinstance(kind, types.Array):
-        return context.make_array(kind)(context, builder, value).data
-    return value
-
-
-@intrinsic
-def bare(typing_context: Any, array: Any) -> Any:
-    """Pointer to the elements of an array: no negative index, so no test for one."""
-    signature = (array if BOUNDS_CHECK else types.CPointer(array.dtype))(array)
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if BOUNDS_CHECK:  # the array itself, which has an owner more then
-            return impl_ret_borrowed(context, builder, sig.return_type, args[0])
-        return _data(context, builder, sig.args[0], args[0])
-
-    return signature, generate
-
-
 def _make_sift(n_vectors: int, n_lanes: int) -> Any:
     """An intrinsic that clears the bits of ``n_vectors * n_lanes`` rows of a block.
 
@@ -116,7 +95,7 @@ def _make_sift(n_vectors: int, n_lanes: int) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             pointers = [
-                _data(context, builder, kind, value)
+                data_of(context, builder, kind, value)
                 for kind, value in zip(sig.args[:5], args[:5], strict=True)
             ]
             width, lane, first, middle, last = args[5:]

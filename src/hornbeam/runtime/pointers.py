@@ -29,6 +29,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import datamodel
+from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
 from numba.np import arrayobj
@@ -143,7 +144,7 @@ def make_loader(group: Any) -> Any:
         signature = result(slots, types.int64)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            data = _data(context, builder, sig.args[0], args[0])
+            data = data_of(context, builder, sig.args[0], args[0])
             return builder.gep(data, [args[1]])
 
         return signature, generate
@@ -169,13 +170,13 @@ def as_array(typing_context: Any, pointer: Any, length: Any) -> Any:
     signature = result(pointer, types.int64)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = _data(context, builder, sig.args[0], args[0])
+        data = data_of(context, builder, sig.args[0], args[0])
         return _array(context, builder, sig.return_type, data, args[1])
 
     return signature, generate
 
 
-def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     """Address of the first element of an array, or what a bare pointer points to."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, array).data
@@ -191,19 +192,19 @@ SLOTS = pointer_type(types.int64)
 
 
 @intrinsic
-def bare(typing_context: Any, slots: Any) -> Any:
-    """Slots without the array around them: nobody counts references to a pointer.
+def bare(typing_context: Any, array: Any) -> Any:
+    """The elements of an array without the array around them; with bounds checks, the array.
 
-    A kernel that gets its slots from Python begins with this. Otherwise every call of
-    another kernel would count up and down, which is an atomic operation each.
+    Nobody counts references to a pointer, and there is no negative index to test for. A
+    kernel that gets its slots from Python begins with this: otherwise every call of another
+    kernel would count up and down, which is an atomic operation each.
     """
-    signature = SLOTS(slots)
+    signature = (array if BOUNDS_CHECK else types.CPointer(array.dtype))(array)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if BOUNDS_CHECK:
-            context.nrt.incref(builder, sig.args[0], args[0])
-            return args[0]
-        return _data(context, builder, sig.args[0], args[0])
+        if BOUNDS_CHECK:  # it has an owner more then
+            return impl_ret_borrowed(context, builder, sig.return_type, args[0])
+        return data_of(context, builder, sig.args[0], args[0])
 
     return signature, generate
 
@@ -219,6 +220,7 @@ __all__ = [
     "U8",
     "as_array",
     "bare",
+    "data_of",
     "make_loader",
     "make_slots",
     "new_arrays",
