@@ -121,7 +121,8 @@ def _estimator(package: Any) -> Callable[[str, DataSet, int, int], Any]:
     def make(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
         suffix = "Classifier" if data.task == "classification" else "Regressor"
         factory = getattr(package, NAMES[kind] + suffix)
-        return factory(n_estimators=n_trees, n_jobs=n_threads, random_state=0)
+        forest = factory(n_estimators=n_trees, n_jobs=n_threads, random_state=0)
+        return forest if data.task == "classification" else forest.set_params(max_features=1.0)
 
     return make
 

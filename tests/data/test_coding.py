@@ -289,3 +289,31 @@ def test_a_sparse_column_counts_its_zeros() -> None:
     X = scipy.sparse.csc_array(np.array([[0.0, 0], [-1.0, 0], [2.0, 0], [0.0, 0]]))
     assert ranks(X).columns.tolist() == [[1, 0, 2, 1], [0] * 4]
     assert bins(X).edges.tolist() == [-0.5, 1.0]
+
+
+# --- bins for random cuts -------------------------------------------------------------------
+
+
+def test_half_of_the_bins_are_equally_wide() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.lognormal(0.0, 1.5, 5000)[:, None]  # few values far out
+    n_alone = {
+        wide: int(np.sum(np.bincount(bins(X, half_wide=wide).columns[0]) == 1))
+        for wide in (False, True)
+    }
+    assert n_alone[False] == 0 and n_alone[True] > 15, "the largest values have a bin each"
+    codes = bins(X, half_wide=True)
+    edges = codes.edges
+    assert 200 < codes.n_codes[0] == len(edges) + 1 <= 255
+    assert np.all(np.diff(edges) > 0)
+    np.testing.assert_array_equal(codes.columns[0], np.searchsorted(edges, X[:, 0]))
+    assert np.diff(edges).max() < 1.5 * np.ptp(X) / 127 + np.diff(np.sort(X[:, 0])).max()
+    assert np.bincount(codes.columns[0]).max() < 2 * len(X) / 127
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e308])
+def test_wide_bins_of_any_scale(scale: float) -> None:
+    X = np.random.default_rng(1).uniform(-1, 1, 2000)[:, None] * scale
+    codes = bins(X, half_wide=True)
+    assert 200 < codes.n_codes[0] <= 255 and np.isfinite(codes.edges).all()
+    np.testing.assert_array_equal(codes.columns[0], np.searchsorted(codes.edges, X[:, 0]))

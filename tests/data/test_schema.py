@@ -309,6 +309,29 @@ def test_text_agrees_between_libraries(values: list[str | None]) -> None:
         np.testing.assert_array_equal(schema.read(X, NAME)[:, 0], expected)
 
 
+@pytest.mark.parametrize("unseen", ["missing", "other"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_of_numbered_categories_are_read_as_lists_are(unseen: str, dtype: Any) -> None:
+    """An array has a way of its own, past the reading of columns."""
+    X = np.array([[3.0, 0.5, 7.5], [1.0, 1.5, -0.0], [2.0, np.nan, 0.25]])
+    schema, _ = Schema.learn(X, NAME, categorical_features=[0, 2], unseen=unseen)
+    new = np.array([[2.0, 5.0, 0.0], [9.0, np.nan, 7.5], [np.nan, 1.0, np.nan], [1.5, 1.0, 0.3]])
+    as_objects = schema.read(new.astype(dtype).astype(object), NAME)
+    np.testing.assert_array_equal(schema.read(new.astype(dtype), NAME), as_objects)
+    np.testing.assert_array_equal(schema.read(new[1:2], NAME), as_objects[1:2])
+
+
+def test_arrays_of_numbered_categories_that_need_a_sentence() -> None:
+    schema, _ = Schema.learn(np.eye(3), NAME, categorical_features=[1], unseen="error")
+    with pytest.raises(ValueError, match=r"holds categories.*2 \(first in row 0\)"):
+        schema.read(np.full((2, 3), 2.0), NAME)
+    for column in (0, 1):
+        X = np.eye(3)
+        X[1, column] = np.inf
+        with pytest.raises(ValueError, match="infinit"):
+            schema.read(X, NAME)
+
+
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_100_000_categories(library: Any) -> None:
     numbers = np.random.default_rng(0).permutation(100_000)

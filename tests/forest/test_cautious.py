@@ -1,16 +1,18 @@
-"""Categories in forests: not learnt by heart where a node has few rows of each."""
+"""Categories in forests: not learnt by heart where they differ no more than chance makes them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import xlogy
 from sklearn.base import clone
 
 import hornbeam as hb
-from hornbeam.kernels.split_categories import ROWS_PER_CATEGORY
+from hornbeam.kernels.split_categories import CLEAR_RATIO
 
 N_TOWNS = 6
 FORESTS = [
@@ -21,12 +23,14 @@ FORESTS = [
 ]
 
 
-def towns(rows_each: int, missing: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+def towns(
+    rows_each: int, missing: int = 0, noise: float = 0.1, seed: int = 0
+) -> tuple[pd.DataFrame, np.ndarray]:
     """Six towns, each with a mean of its own, in another order than their names."""
     words = list("abcdef") * rows_each + [None] * missing
     means = {"a": 3.0, "b": 0.0, "c": 5.0, "d": 1.0, "e": 4.0, "f": 2.0, None: 2.5}
-    noise = np.random.default_rng(0).normal(0, 0.1, len(words))
-    y = np.array([means[word] for word in words]) + noise
+    errors = np.random.default_rng(seed).normal(0, noise, len(words))
+    y = np.array([means[word] for word in words]) + errors
     return pd.DataFrame({"town": pd.Categorical(words, categories=list("abcdef"))}), y
 
 
@@ -71,8 +75,8 @@ def test_names_count_less_beside_a_good_column() -> None:
 
 
 @pytest.mark.parametrize("forest", FORESTS[:2])
-def test_with_rows_enough_the_best_subset_is_found(forest: Any) -> None:
-    X, y = towns(ROWS_PER_CATEGORY)
+def test_where_towns_differ_the_best_subset_is_found(forest: Any) -> None:
+    X, y = towns(6)
     if forest is hb.RandomForestClassifier:
         y = (y > 1.5).astype(int)
     for missing in (None, 7):  # rows that lack a town count for the node
@@ -82,11 +86,67 @@ def test_with_rows_enough_the_best_subset_is_found(forest: Any) -> None:
         )
 
 
-def test_with_fewer_rows_orders_are_drawn() -> None:
-    X, y = towns(ROWS_PER_CATEGORY - 1)
+def test_where_towns_do_not_differ_orders_are_drawn() -> None:
+    X, y = towns(20, noise=100.0)
     assert len(set(left_sets(stumps(hb.RandomForestRegressor, X, y)))) > 10
     best = left_sets(stumps(hb.RandomForestRegressor, X, y, category_split="subset"))
-    assert set(best) == {tuple(sorted(BY_MEAN[:3]))}
+    assert len(set(best)) == 1
+
+
+def squares(y: np.ndarray) -> float:
+    """Sum of squares around the mean."""
+    return float(((y - y.mean(axis=0)) ** 2).sum())
+
+
+def deviance(y: np.ndarray) -> float:
+    """Half the Poisson deviance."""
+    return float(xlogy(y, y / y.mean()).sum())
+
+
+def f_ratio(X: pd.DataFrame, y: np.ndarray, vary: Callable[[np.ndarray], float]) -> float:
+    """Variance between the towns over that within them."""
+    groups = [y[np.asarray(X["town"] == town)] for town in "abcdef"]
+    within = sum(map(vary, groups))
+    between = vary(np.concatenate(groups)) - within
+    return (between / (N_TOWNS - 1)) / (within / (len(y) - N_TOWNS))
+
+
+def test_more_pairs_of_towns_than_rows_are_not_ordered() -> None:
+    X, y = towns(5)
+    assert len(set(left_sets(stumps(hb.RandomForestRegressor, X, y)))) > 10, "30 rows for 36"
+
+
+KINDS: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "values": (hb.RandomForestRegressor, {}, squares),
+    "exact": (hb.RandomForestRegressor, {"finder": "exact"}, squares),
+    "medians": (hb.RandomForestRegressor, {"criterion": "absolute_error"}, squares),
+    "counts": (hb.RandomForestRegressor, {"criterion": "poisson"}, deviance),
+    "outputs": (hb.RandomForestRegressor, {}, squares),
+    "classes": (hb.RandomForestClassifier, {}, squares),
+    "classes, exact": (hb.RandomForestClassifier, {"finder": "exact"}, squares),
+    "entropy": (hb.RandomForestClassifier, {"criterion": "entropy"}, squares),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_towns_differ_if_the_f_ratio_says_so(kind: str) -> None:
+    forest, params, vary = KINDS[kind]
+    answers = set()
+    for seed in range(12):
+        X, y = towns(8, noise=1.0 + seed / 2, seed=seed)
+        measured = y
+        if kind == "counts":
+            y = measured = np.floor(np.exp(y / 3))
+        elif kind == "outputs":
+            y = measured = np.column_stack([y, -2.0 * y[::-1]])
+        elif forest is hb.RandomForestClassifier:
+            y = np.digitize(y, [1.0, 3.0])
+            measured = np.eye(3)[y]
+        differ = f_ratio(X, measured, vary) > CLEAR_RATIO  # with 48 rows for 36 pairs
+        answers.add(differ)
+        drawn = len(set(left_sets(stumps(forest, X, y, n_estimators=20, **params)))) > 1
+        assert drawn != differ, f"seed {seed}: F is {f_ratio(X, measured, vary):.3f}"
+    assert answers == {False, True}, "both happen"
 
 
 # --- a random split --------------------------------------------------------------------------
@@ -110,8 +170,8 @@ def test_extra_trees_cut_the_order_of_any_class() -> None:
     assert found == groups | others
 
 
-def test_extra_trees_draw_subsets_of_categories_with_few_rows() -> None:
-    X, y = towns(2)
+def test_extra_trees_draw_subsets_of_categories_that_do_not_differ() -> None:
+    X, y = towns(2, noise=100.0)
     found = left_sets(stumps(hb.ExtraTreesRegressor, X, y, n_estimators=600))
     assert all(0 < len(chosen) < N_TOWNS for chosen in found)
     assert len(set(found)) == 2**N_TOWNS - 2

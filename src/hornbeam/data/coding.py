@@ -142,6 +142,7 @@ def encode_bins(
     max_bins: int = MAX_BINS,
     n_jobs: int | None = None,
     seed: int = 0,
+    half_wide: bool = False,
 ) -> Codes:
     """Code each number by one of at most ``max_bins`` bins of its column.
 
@@ -157,6 +158,9 @@ def encode_bins(
         From 2 to 255.
     seed : int
         Chooses the sample of large tables.
+    half_wide : bool
+        Let half of the cuts be equally far apart, for random cuts of the range of a column:
+        few rows far out would share a bin otherwise.
 
     Examples
     --------
@@ -186,7 +190,7 @@ def encode_bins(
                 n_codes[feature] = max_bins
             number_categories(column, table, MISSING_BIN, out)
             return
-        edges[feature], middles[feature] = find_edges(column, max_bins, sample)
+        edges[feature], middles[feature] = find_edges(column, max_bins, sample, half_wide)
         n_codes[feature] = len(middles[feature])
         assign_bins(column, _padded(edges[feature]), MISSING_BIN, out)
 
@@ -241,7 +245,9 @@ def rank_values(column: Array, codes: Array) -> int:
 # --- bins -------------------------------------------------------------------------------
 
 
-def find_edges(column: Array, max_bins: int, sample: Array | None) -> tuple[Array, Array]:
+def find_edges(
+    column: Array, max_bins: int, sample: Array | None, half_wide: bool = False
+) -> tuple[Array, Array]:
     """Borders between the bins of a column of numbers, and the middle of each bin."""
     found = np.empty(max_bins + 1, column.dtype)
     count = int(collect_distinct(column, max_bins, found))
@@ -254,11 +260,21 @@ def find_edges(column: Array, max_bins: int, sample: Array | None) -> tuple[Arra
     distinct, counts = np.unique(drawn, return_counts=True)
     below = np.arange(max(len(distinct) - 1, 0))
     if len(distinct) > max_bins:
-        below = np.empty(max_bins, np.int64)
-        below = below[: cut_by_weight(counts, int(counts.sum()), max_bins, below)]
+        wide = cut_by_width(distinct, max_bins // 2 if half_wide else 1)
+        cuts = np.empty(max_bins, np.int64)
+        n_cuts = cut_by_weight(counts, int(counts.sum()), max_bins - len(wide), cuts)
+        below = np.union1d(wide, cuts[:n_cuts])
     smallest = distinct[np.concatenate([[0], below + 1])].astype(np.float64)
     largest = distinct[np.concatenate([below, [-1]])].astype(np.float64)
     return midpoints(distinct[below], distinct[below + 1]), smallest / 2 + largest / 2 + 0.0
+
+
+def cut_by_width(distinct: Array, n_bins: int) -> Array:
+    """After which distinct values a bin ends, so that bins are equally wide; empty ones go."""
+    share = np.arange(1, n_bins) / n_bins
+    edges = float(distinct[0]) * (1.0 - share) + float(distinct[-1]) * share
+    below = np.unique(np.searchsorted(distinct, edges, side="right")) - 1
+    return below[(below >= 0) & (below < len(distinct) - 1)]
 
 
 def midpoints(below: Array, above: Array) -> Array:

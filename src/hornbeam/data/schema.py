@@ -17,6 +17,7 @@ import numpy as np
 
 from hornbeam.data.choices import check_unseen, chosen_categories
 from hornbeam.data.columns import (
+    EXACT_INTEGERS,
     Categories,
     Column,
     Label,
@@ -145,6 +146,9 @@ class Schema:
         """
         if self.takes_as_is(X, estimator_name) and find_infinite(X.ravel("K")) < 0:
             return X
+        numbered = self._number(X)
+        if numbered is not None:
+            return numbered
         table = open_table(X, estimator_name)
         if self.named != (table.names is not None):
             _warn_names(estimator_name, given=not self.named)
@@ -223,6 +227,35 @@ class Schema:
             and X.shape[1] == len(self.columns)
             and X.shape[0] > 0
         )
+
+    @cached_property
+    def _labels(self) -> dict[int, tuple[Array, Array]] | None:
+        """Labels of each category column, ascending, and their numbers; None if not floats."""
+        labels = {}
+        for index in np.flatnonzero(self.is_category).tolist():
+            known = self.columns[index].categories or ()
+            if any(isinstance(label, str) or abs(label) > EXACT_INTEGERS for label in known):
+                return None
+            values = np.array([*known, math.nan], np.float64)  # NaN is behind all others
+            order = np.argsort(values)
+            labels[index] = values[order], order.astype(np.float64)
+        return labels
+
+    def _number(self, X: Any) -> Array | None:
+        """Number the categories of a float array; None where `read` has to look closer."""
+        if self.named or type(X) is not np.ndarray or not self._fits(X) or self._labels is None:
+            return None
+        matrix = np.array(X, np.float64, order="F")
+        if find_infinite(matrix.ravel("K")) >= 0:
+            return None
+        for index, (labels, numbers) in self._labels.items():
+            column = matrix[:, index]
+            place = labels.searchsorted(column)
+            known = labels[place] == column
+            if self.unseen != "missing" and not (known | np.isnan(column)).all():
+                return None
+            column[:] = np.where(known, numbers[place], np.nan)
+        return matrix
 
     def _match(self, table: Table, estimator_name: str) -> Sequence[int]:
         """For each column of the schema, where it is in the table."""

@@ -49,9 +49,9 @@ PARAMETERS.update(
         "forest_category_split": Parameter(
             "{'cautious', 'subset', 'one_vs_rest'}",
             "Part the categories into the best two sets, or one against the others. 'cautious' "
-            "is 'subset', but in a node with fewer than 5 rows per category of a column, the best "
-            "two sets of that column would be learnt by heart: it is cut in a random order of the "
-            "categories there.",
+            "is 'subset', but where the categories of a node differ no more than chance makes "
+            "them, the best two sets would be learnt by heart: they are cut in a random order "
+            "there.",
             [StrOptions({"cautious", "subset", "one_vs_rest"})],
         ),
         "forest_stopping": Parameter(

@@ -18,10 +18,10 @@ from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.split import beats
 from hornbeam.kernels.split_bins import WEIGHT_MASK, allows
 from hornbeam.kernels.split_categories import (
-    ROWS_PER_CATEGORY,
     cut_means,
     draw_class,
     draw_subset,
+    is_clear,
     shuffle_groups,
 )
 from hornbeam.kernels.state import (
@@ -80,6 +80,28 @@ def list_groups(problem, scratch, feature, n_classes):
 def category_of(scratch, group):
     """The category of a group."""
     return int64(scratch.keys[group] >> uint64(32))
+
+
+@part
+def shares_differ(scratch, n_groups, n_classes, n_rows):
+    """Whether the groups differ by more than chance, as `split_categories.groups_differ`."""
+    words, all_sums = scratch.cell_words, scratch.right
+    for k in range(n_classes):
+        all_sums[k] = 0.0
+    all_weight, between, common = 0.0, 0.0, 0.0
+    for group in range(n_groups):
+        start = category_of(scratch, group) * n_classes
+        weight, squares = 0.0, 0.0
+        for k in range(n_classes):
+            amount = float64(words[start + k] & WEIGHT_MASK)
+            weight += amount
+            squares += amount * amount
+            all_sums[k] += amount
+        all_weight += weight
+        between += squares / weight
+    for k in range(n_classes):
+        common += all_sums[k] * all_sums[k] / all_weight
+    return is_clear(between - common, all_weight - common, n_rows, n_groups)
 
 
 @part
@@ -173,19 +195,19 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         for k in range(n_classes):
             n_missing += words[n_codes * n_classes + k] >> 32
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
-        enough = last - first >= ROWS_PER_CATEGORY * n_groups
+        differ = shares_differ(scratch, n_groups, n_classes, last - first)
         key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
         listed = True
         if not varies:
             listed = False
         elif problem.whole[RANDOM_CUTS]:
-            if enough and n_groups > 1:
+            if differ:
                 which = draw_class(problem, scratch, key)
                 order_by_share(scratch, n_groups, n_classes, which)
                 only = cut_means(scratch, n_groups, key, True)
             else:
                 only = draw_subset(scratch, n_groups, key)
-        elif not enough:
+        elif not differ:
             shuffle_groups(scratch, n_groups, key)
         elif n_classes == 2:
             order_by_share(scratch, n_groups, n_classes, int64(1))

@@ -1,9 +1,9 @@
 """Part the categories of a feature into two sets.
 
 The best subset against the rest, one category against the rest, or a random subset. Forests
-are cautious: where a node has few rows of each category, an order made of their classes would
-be learnt by heart (a column of ticket numbers parts every node into pure halves), so that the
-order is drawn at random there.
+are cautious: where the categories of a node differ no more than chance makes them, an order
+made of their classes would be learnt by heart (a column of ticket numbers parts every node
+into pure halves), so that the order is drawn at random there.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from hornbeam.kernels.state import (
     CATEGORY_RULE,
     CAUTIOUS,
     LEFT,
+    LOGS,
     MAX_CATEGORIES,
     N_LABELS,
     N_OUTPUTS,
@@ -51,14 +52,15 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import atomic_add, call_address
-from hornbeam.runtime.kernel import part, step
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
 # Up to this many categories every subset is tried where no ordering is known to be exact.
 EXHAUSTIVE_GROUPS = 8
-# A cautious node with fewer rows than this per category does not order them by their classes.
-ROWS_PER_CATEGORY = 5
+# A cautious node orders its categories by their classes if these vary so many times as much
+# between categories as within them.
+CLEAR_RATIO = 4.0
 
 
 @part
@@ -72,6 +74,74 @@ def group_categories(scratch):
             n_groups += 1
     scratch.group_start[n_groups] = scratch.ask[ASK_KEYS]
     return n_groups
+
+
+@inlined
+def is_clear(between, total, n_rows, n_groups):
+    """Whether groups differ by more than chance, by the F ratio of a variance analysis.
+
+    ``total`` is what the rows vary around the mean of all of them, ``between`` how much of
+    it the means of the groups explain. Two groups have but one order, and of many the best
+    order fits by chance: there must be a row for every pair of them.
+    """
+    if n_groups <= 2 or n_groups * n_groups > n_rows:
+        return False
+    return between * (n_rows - n_groups) > CLEAR_RATIO * (total - between) * (n_groups - 1)
+
+
+@inlined
+def explained(logs, amount, weight):
+    """What a mean explains of the second moment: squares, or logarithms (of a deviance)."""
+    if logs:
+        return amount * math.log(amount / weight) if amount > 0.0 else 0.0
+    return amount * amount / weight
+
+
+@part
+def groups_differ(problem, rows, scratch, n_groups):
+    """Whether the categories of a node differ by more than chance in classes or values.
+
+    Values vary by their squares, classes by those of their indicators (Light and Margolin
+    1971; the Gini index is made of them), counts by their deviance.
+    """
+    ask, sums, all_sums = scratch.ask, scratch.left, scratch.right
+    keys, logs = present_keys(scratch), problem.whole[LOGS]
+    labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
+    stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
+    n_labels, n_stats = ask[ASK_N_LABELS], ask[ASK_N_STATS]
+    n_values = 0 if n_labels > 0 else problem.whole[N_OUTPUTS]
+    n_sums = problem.whole[N_TOTALS] if n_labels > 0 else n_values
+    for k in range(n_sums):
+        all_sums[k] = 0.0
+    all_weight, between, total = 0.0, 0.0, 0.0
+    for g in range(n_groups):
+        weight = 0.0
+        for k in range(n_sums):
+            sums[k] = 0.0
+        for i in range(scratch.group_start[g], scratch.group_start[g + 1]):
+            entry = int64(keys[i] & uint64(ENTRY_MASK))
+            start = entry * n_stats
+            weight += stats[start]
+            for k in range(n_labels):
+                sums[labels[entry * n_labels + k]] += stats[start]
+                total += stats[start]
+            for k in range(n_values):
+                y = stats[start + 1 + k]
+                if problem.whole[ROWS_ONLY]:
+                    sums[k] += stats[start] * y
+                    total += stats[start] * y * y
+                else:
+                    sums[k] += y
+                    total += stats[start + 1 + n_values + k]
+        all_weight += weight
+        for k in range(n_sums):
+            between += explained(logs, sums[k], weight)
+            all_sums[k] += sums[k]
+    for k in range(n_sums):
+        common = explained(logs, all_sums[k], all_weight)
+        between -= common
+        total -= common
+    return is_clear(between, total, ask[ASK_ROWS], n_groups)
 
 
 @part
@@ -342,12 +412,12 @@ def try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
 def search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, desk):
     """One random split: a subset of the node's categories against the rest.
 
-    A cautious forest cuts the order of the means at random where there are rows enough. Its
-    missing values have a side beforehand, so that a column that has some is not tried more
+    A cautious forest cuts the order of the means at random where these differ. Its missing
+    values have a side beforehand, so that a column that has some is not tried more
     often than others.
     """
     cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
-    if cautious and n_groups > 1 and scratch.ask[ASK_ROWS] >= ROWS_PER_CATEGORY * n_groups:
+    if cautious and groups_differ(problem, rows, scratch, n_groups):
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
         n_left = cut_means(scratch, n_groups, key, problem.whole[N_LABELS] > 0)
     else:
@@ -373,7 +443,7 @@ def search_category(slots, node, feature, rank, desk_at):
         search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, desk)
     elif rule == ONE_AGAINST_REST:
         search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk)
-    elif rule == CAUTIOUS and scratch.ask[ASK_ROWS] < ROWS_PER_CATEGORY * n_groups:
+    elif rule == CAUTIOUS and not groups_differ(problem, rows, scratch, n_groups):
         shuffle_groups(scratch, n_groups, key)
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
     else:

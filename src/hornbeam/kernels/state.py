@@ -84,7 +84,8 @@ LANE_ROWS = 47  # as many rows can a lane of a byte count or weigh
 SEARCH_CATEGORY = 48  # address of the search for category features that have no special one
 FILL = 49  # address of kernels.split_bins.fill_class_cells
 RANDOM_TIES = 50  # equally good splits are told apart by chance, not by their features
-N_WHOLE = 51
+LOGS = 51  # the second moment of a value is y log y, not its square
+N_WHOLE = 52
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0

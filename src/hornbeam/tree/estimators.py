@@ -268,9 +268,10 @@ class CartTree(BaseDecisionTree):
 
     def _encode(self, schema: Schema, matrix: Any) -> Codes:
         kinds = (matrix, schema.is_category, schema.n_categories)
+        random = self.splitter == "random"
         if self.finder == "histogram":
-            return encode_bins(*kinds, max_bins=self.max_bins, n_jobs=self.n_jobs)
-        return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=self.splitter == "random")
+            return encode_bins(*kinds, max_bins=self.max_bins, n_jobs=self.n_jobs, half_wide=random)
+        return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=random)
 
     def _rules(
         self, schema: Schema, weight: Array, max_features: int, scaling: Scaling

@@ -354,6 +354,7 @@ def _make_problem(
     whole[s.RANDOM_CUTS] = rules.random_cuts
     whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
     whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
+    whole[s.LOGS] = criterion.summed == "moments" and criterion.second_moment == "logs"
     whole[s.SUMMARY] = address_of(criterion.summary, SUMMARY_SIGNATURE)
     whole[s.SETTLE] = address_of(settle, SETTLE_SIGNATURE)
     search = _number_search(criterion, rules, as_bytes, target.n_outputs, int(whole[s.N_CLASSES]))
