@@ -9,17 +9,16 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, balance_bag
-from hornbeam.forest.packing import Packer
-from hornbeam.forest.store import ForestStore
+from hornbeam.forest.packing import Packer, TreeMemory
+from hornbeam.forest.store import Collection, ForestStore
 from hornbeam.kernels import state as s
 from hornbeam.runtime.team import run_team, thread_count
-from hornbeam.tree.grower import Stage, growth_seconds, lay_out_rows
+from hornbeam.tree.grower import Layout, Stage, growth_seconds
 from hornbeam.tree.task import Task
 
 
@@ -34,6 +33,7 @@ class Plantation:
         self.balanced = balanced
         self._packer = Packer(task, ccp_alpha)
         self.n_jobs = n_jobs
+        self._layout = Layout(task.target, task.criterion)
         self._stop = _StopSwitch()
         self._idle: list[Stage] = []
         weight = float(task.target.weight.sum())
@@ -46,26 +46,28 @@ class Plantation:
 
         ``tell(n)`` is called with the number of trees grown so far.
         """
-        stores: list[ForestStore | None] = [None] * (last - first)
+        harvest = _Harvest(last - first)
         gains = np.zeros((last - first, len(self.task.codes.n_codes)))
         numbers, done, lock = itertools.count(), itertools.count(1), threading.Lock()
 
         def work(rank: int) -> None:
             while (number := next(numbers)) < last - first and not self._stop.pressed:
-                grown = self._grow_one(first + number)
+                memory = harvest.lend()
+                grown = self._grow_one(first + number, memory)
                 if grown is None:
                     return
-                stores[number], gains[number] = grown
+                store, gains[number] = grown
                 with lock:
+                    harvest.bring(number, store, memory)
                     tell(next(done))
 
         n_features = len(self.task.codes.n_codes)
         seconds = growth_seconds(self.bags.n_rows, n_features, self.task.rules) * (last - first)
         size = min(last - first, thread_count(self.n_jobs, seconds))
         run_team(work, size, self._stop, seconds)  # type: ignore[arg-type]
-        return ForestStore.join(stores, release=True), gains  # type: ignore[arg-type]
+        return harvest.collection.store(), gains
 
-    def _grow_one(self, number: int) -> tuple[ForestStore, Array] | None:
+    def _grow_one(self, number: int, memory: TreeMemory) -> tuple[ForestStore, Array] | None:
         """One tree and its feature gains; None if Ctrl-C came first."""
         task = self.task
         counts = self.bags.counts(number)
@@ -73,7 +75,7 @@ class Plantation:
         if self.balanced:
             assert task.target.labels is not None
             weight *= balance_bag(task.target.labels, task.target.class_start, counts)
-        rows = lay_out_rows(replace(task.target, weight=weight), task.criterion)
+        rows = self._layout.rows(weight)
         stage = self._take_stage()
         if self._stop.pressed:  # before the stage could be told
             return None
@@ -81,7 +83,7 @@ class Plantation:
         stage.grow(rows, self.bags.key(number), inline=True)
         if self._stop.pressed:  # the tree may be half grown
             return None
-        packed = self._packer.pack(stage)
+        packed = self._packer.pack(stage, memory)
         self._idle.append(stage)
         return packed
 
@@ -94,6 +96,31 @@ class Plantation:
             stage = Stage(task.codes, task.target, task.criterion, task.rules, self.bags.n_rows, 1)
         self._stop.stages.append(stage)
         return stage
+
+
+class _Harvest:
+    """Collects trees in the order of their numbers, whichever is ready first."""
+
+    def __init__(self, n_trees: int) -> None:
+        self.n_trees = n_trees
+        self.collection = Collection()
+        self._early: dict[int, tuple[ForestStore, TreeMemory]] = {}
+        self._free: list[TreeMemory] = []
+
+    def lend(self) -> TreeMemory:
+        """Memory for a tree, until it is brought."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return TreeMemory()
+
+    def bring(self, number: int, store: ForestStore, memory: TreeMemory) -> None:
+        """Take a tree, and all that have waited for it."""
+        self._early[number] = store, memory
+        while (turn := len(self.collection.parts)) in self._early:
+            ready, memory = self._early.pop(turn)
+            self.collection.append(ready, n_more=self.n_trees - turn - 1)
+            self._free.append(memory)
 
 
 class _StopSwitch:

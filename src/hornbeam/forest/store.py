@@ -149,37 +149,12 @@ class ForestStore:
         """
         if not stores:
             raise ValueError("a forest needs at least one tree: give at least one store")
-        first = stores[0]
-        for store in stores:
-            if not first._fits(store):
-                raise ValueError(
-                    f"trees that predict {store.n_values} values cannot join those of a forest "
-                    f"that predicts {first.n_values}: all must be made for the same target"
-                )
         if len(stores) == 1:
-            return first
-        table, rows = distinct_rows(np.concatenate([store.table for store in stores]))
-        root = _ends(np.concatenate([np.diff(store.root) for store in stores]))
-        small: dict[str, Any] = {
-            "root": root,
-            "set_start": _ends(np.concatenate([np.diff(store.set_start) for store in stores])),
-            "set_words": np.concatenate([store.set_words for store in stores]),
-            "inner_value": np.concatenate([store.inner_value for store in stores]),
-            "weight_unit": np.concatenate([store.weight_unit for store in stores]),
-            "impurity_unit": np.concatenate([store.impurity_unit for store in stores]),
-        }
-        if len(small["inner_value"]) not in (0, (root[-1] - len(root) + 1) // 2):
-            raise ValueError("some of the trees keep what inner nodes predict and some do not")
-        nodes, impurity = np.empty(root[-1], RECORD), np.empty(root[-1], np.float32)
-        end = n_sets = n_rows = 0
+            return stores[0]
+        collection = Collection(sum(store.n_nodes for store in stores))
         for store in _emptied(stores) if release else stores:
-            place = slice(end, end := end + store.n_nodes)
-            impurity[place] = store.impurity
-            _as_words(nodes[place])[:] = _as_words(store.nodes)
-            renumber(nodes[place], n_sets, rows[n_rows : n_rows + len(store.table)])
-            n_sets += len(store.set_start) - 1
-            n_rows += len(store.table)
-        return replace(first, nodes=nodes, impurity=impurity, table=table, **small)
+            collection.append(store)
+        return collection.store()
 
     def take(self, trees: slice) -> ForestStore:
         """A store of some neighbouring trees, as if only they had been packed."""
@@ -564,6 +539,66 @@ def _levels(first_child: Array) -> list[Array]:
         levels.append(inner)
         first, end = end, end + 2 * len(inner)
     return levels
+
+
+class Collection:
+    """Trees that are put one behind the other, to be one store in the end."""
+
+    def __init__(self, n_nodes: int = 0) -> None:
+        """Make room for so many nodes; more is made when needed."""
+        self.nodes = np.empty(n_nodes, RECORD)
+        self.impurity = np.empty(n_nodes, np.float32)
+        self.end = 0
+        self.parts: list[ForestStore] = []  # all but their nodes
+
+    def append(self, store: ForestStore, n_more: int = 0) -> None:
+        """Copy the trees of a store; about ``n_more`` more stores of its size will come."""
+        if self.parts and not self.parts[0]._fits(store):
+            raise ValueError(
+                f"trees that predict {store.n_values} values cannot join those of a forest "
+                f"that predicts {self.parts[0].n_values}: all must be made for the same target"
+            )
+        place = slice(self.end, self.end + store.n_nodes)
+        if place.stop > len(self.nodes):
+            self._make_room(place.stop + int(1.1 * n_more * store.n_nodes))
+        self.impurity[place] = store.impurity
+        _as_words(self.nodes[place])[:] = _as_words(store.nodes)
+        self.end = place.stop
+        self.parts.append(replace(store, nodes=store.nodes[:0].copy(), impurity=self.impurity[:0]))
+
+    def _make_room(self, n_nodes: int) -> None:
+        nodes, impurity = np.empty(n_nodes, RECORD), np.empty(n_nodes, np.float32)
+        _as_words(nodes[: self.end])[:] = _as_words(self.nodes[: self.end])
+        impurity[: self.end] = self.impurity[: self.end]
+        self.nodes, self.impurity = nodes, impurity
+
+    def store(self) -> ForestStore:
+        """All trees; the collection must not be used afterwards."""
+        parts = self.parts
+        table, rows = distinct_rows(np.concatenate([part.table for part in parts]))
+        root = _ends(np.concatenate([np.diff(part.root) for part in parts]))
+        inner_value = np.concatenate([part.inner_value for part in parts])
+        if len(inner_value) not in (0, (root[-1] - len(root) + 1) // 2):
+            raise ValueError("some of the trees keep what inner nodes predict and some do not")
+        nodes = self.nodes[: self.end]  # what is behind them was never touched
+        end = n_sets = n_rows = 0
+        for part in parts:
+            place = slice(end, end := end + int(part.root[-1]))
+            renumber(nodes[place], n_sets, rows[n_rows : n_rows + len(part.table)])
+            n_sets += len(part.set_start) - 1
+            n_rows += len(part.table)
+        return replace(
+            parts[0],
+            nodes=nodes,
+            impurity=self.impurity[: self.end],
+            root=root,
+            set_start=_ends(np.concatenate([np.diff(part.set_start) for part in parts])),
+            set_words=np.concatenate([part.set_words for part in parts]),
+            table=table,
+            inner_value=inner_value,
+            weight_unit=np.concatenate([part.weight_unit for part in parts]),
+            impurity_unit=np.concatenate([part.impurity_unit for part in parts]),
+        )
 
 
 def _emptied(stores: list[ForestStore]) -> Iterator[ForestStore]:

@@ -22,6 +22,7 @@ from hornbeam.kernels.split_categories import (
     draw_class,
     draw_subset,
     is_clear,
+    may_differ,
     shuffle_groups,
 )
 from hornbeam.kernels.state import (
@@ -86,6 +87,8 @@ def category_of(scratch, group):
 def shares_differ(scratch, n_groups, n_classes, n_rows):
     """Whether the groups differ by more than chance, as `split_categories.groups_differ`."""
     words, all_sums = scratch.cell_words, scratch.right
+    if not may_differ(n_rows, n_groups):
+        return False
     for k in range(n_classes):
         all_sums[k] = 0.0
     all_weight, between, common = 0.0, 0.0, 0.0

@@ -77,15 +77,22 @@ def group_categories(scratch):
 
 
 @inlined
+def may_differ(n_rows, n_groups):
+    """Whether to ask if groups differ.
+
+    Two groups have but one order, and of many the best order fits by chance: there must be
+    a row for every pair of them.
+    """
+    return n_groups > 2 and n_groups * n_groups <= n_rows
+
+
+@inlined
 def is_clear(between, total, n_rows, n_groups):
     """Whether groups differ by more than chance, by the F ratio of a variance analysis.
 
     ``total`` is what the rows vary around the mean of all of them, ``between`` how much of
-    it the means of the groups explain. Two groups have but one order, and of many the best
-    order fits by chance: there must be a row for every pair of them.
+    it the means of the groups explain.
     """
-    if n_groups <= 2 or n_groups * n_groups > n_rows:
-        return False
     return between * (n_rows - n_groups) > CLEAR_RATIO * (total - between) * (n_groups - 1)
 
 
@@ -105,6 +112,8 @@ def groups_differ(problem, rows, scratch, n_groups):
     1971; the Gini index is made of them), counts by their deviance.
     """
     ask, sums, all_sums = scratch.ask, scratch.left, scratch.right
+    if not may_differ(ask[ASK_ROWS], n_groups):
+        return False
     keys, logs = present_keys(scratch), problem.whole[LOGS]
     labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
     stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats

@@ -118,7 +118,7 @@ def grow_nodes(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
 ) -> s.Nodes:
     """Run the growth loop; its working memory is free again when this returns."""
-    rows = lay_out_rows(target, criterion)
+    rows = Layout(target, criterion).rows(target.weight)
     n_rows = len(rows.row)
     size = thread_count(n_jobs, growth_seconds(n_rows, len(codes.n_codes), rules))
     return Stage(codes, target, criterion, rules, n_rows, size).grow(rows, rules.seed)
@@ -130,27 +130,36 @@ def growth_seconds(n_rows: int, n_features: int, rules: GrowthRules) -> float:
     return n_rows * (rules.max_features or n_features) * levels * _SECONDS_PER_PAIR
 
 
-def lay_out_rows(target: Target, criterion: Criterion) -> s.Rows:
-    """Rows with positive weight, and what the criterion sums of each."""
-    counted = target.weight > 0
-    everyone = bool(counted.all())
-    row = np.arange(len(counted), dtype=ROW) if everyone else np.flatnonzero(counted).astype(ROW)
-    chosen = slice(None) if everyone else row
-    weight = target.weight[chosen, None]
-    labels = np.empty((len(row), 0), LABEL)
-    if criterion.summed == "classes":
-        assert target.labels is not None
-        labels = np.array(target.labels[chosen], LABEL, order="C")  # will be rearranged
-        stats = weight
-    else:
-        assert target.values is not None
-        values = target.values[chosen]
-        stats = np.hstack([weight, values])
+class Layout:
+    """What the criterion sums of each row, to be weighed for one tree after the other."""
+
+    def __init__(self, target: Target, criterion: Criterion) -> None:
+        self.labels = target.labels if criterion.summed == "classes" else None
+        self.summed = criterion.summed
+        self.sums: list[Array] = []  # of the rows, if each weighs 1
+        if criterion.summed != "classes":
+            assert target.values is not None
+            self.sums = [np.array(values, STAT) for values in target.values.T]
         if criterion.summed == "moments":
             squares = criterion.second_moment == "squares"
-            second = values * values if squares else xlogy(values, values)
-            stats = np.hstack([weight, weight * values, weight * second])
-    return s.Rows(row, labels.ravel(), np.array(stats, STAT, order="C").ravel())
+            self.sums += [y * y if squares else xlogy(y, y) for y in self.sums]
+
+    def rows(self, weight: Array) -> s.Rows:
+        """Rows with positive weight; growing rearranges them."""
+        counted = weight > 0
+        everyone = bool(counted.all())
+        row = np.arange(len(weight)) if everyone else np.flatnonzero(counted)
+        chosen = slice(None) if everyone else row
+        weight = weight[chosen]
+        labels = np.empty(0, LABEL)
+        if self.labels is not None:
+            labels = np.array(self.labels[chosen], LABEL, order="C").ravel()
+        stats = np.empty((len(row), 1 + len(self.sums)), STAT)
+        stats[:, 0] = weight
+        for k, unweighted in enumerate(self.sums, 1):
+            known = unweighted[chosen]
+            stats[:, k] = known * weight if self.summed == "moments" else known
+        return s.Rows(row.astype(ROW), labels, stats.ravel())
 
 
 class Stage:
