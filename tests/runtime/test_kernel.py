@@ -165,7 +165,6 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
 def test_a_damaged_file_is_compiled_anew(home: Path, damage: Callable[[bytes], bytes]) -> None:
     run_anew()
@@ -177,7 +176,6 @@ def test_a_damaged_file_is_compiled_anew(home: Path, damage: Callable[[bytes], b
     assert not run_anew()
 
 
-@pytest.mark.quick
 def test_every_flipped_bit_is_noticed(home: Path) -> None:
     run_anew()
     (file,) = files(home)
@@ -191,7 +189,6 @@ def test_every_flipped_bit_is_noticed(home: Path) -> None:
         assert cache._read(file) is None
 
 
-@pytest.mark.quick
 def test_a_directory_in_the_place_of_a_file(home: Path) -> None:
     run_anew()
     (file,) = files(home)
@@ -200,7 +197,6 @@ def test_a_directory_in_the_place_of_a_file(home: Path) -> None:
     assert run_anew() and run_anew()
 
 
-@pytest.mark.quick
 def test_a_directory_that_goes_away(home: Path) -> None:
     run_anew()
     shutil.rmtree(home)
@@ -219,14 +215,12 @@ def refused(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     assert not files(root.parent)
 
 
-@pytest.mark.quick
 def test_a_file_where_the_cache_should_be(home: Path, monkeypatch: Any, caplog: Any) -> None:
     home.write_text("")
     refused(home, monkeypatch, caplog)
     refused(home / "below", monkeypatch, caplog)
 
 
-@pytest.mark.quick
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_directories_that_others_may_write_to(home: Path, monkeypatch: Any, caplog: Any) -> None:
     """Loading compiled code runs it."""
@@ -243,7 +237,6 @@ def test_directories_that_others_may_write_to(home: Path, monkeypatch: Any, capl
     assert cache_directory() == directory
 
 
-@pytest.mark.quick
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write everywhere")
 def test_a_read_only_directory(home: Path, monkeypatch: Any, caplog: Any) -> None:
     home.mkdir()
@@ -251,7 +244,6 @@ def test_a_read_only_directory(home: Path, monkeypatch: Any, caplog: Any) -> Non
     refused(home, monkeypatch, caplog)
 
 
-@pytest.mark.quick
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")
 def test_a_directory_of_somebody_else(home: Path, monkeypatch: Any, caplog: Any) -> None:
     somebody = os.getuid() + 1
@@ -259,7 +251,6 @@ def test_a_directory_of_somebody_else(home: Path, monkeypatch: Any, caplog: Any)
     refused(home, monkeypatch, caplog)
 
 
-@pytest.mark.quick
 def test_a_full_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -270,7 +261,6 @@ def test_a_full_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not files(home) and not list(home.rglob(".writing-*"))
 
 
-@pytest.mark.quick
 def test_old_versions_are_removed_after_a_season(home: Path) -> None:
     old, young, foreign = home / ("0" * 16), home / ("1" * 16), home / "notes"
     for directory in (old, young, foreign):
@@ -283,7 +273,6 @@ def test_old_versions_are_removed_after_a_season(home: Path) -> None:
     assert not old.exists() and young.exists() and foreign.exists()
 
 
-@pytest.mark.quick
 def test_any_change_of_a_source_is_another_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,7 +296,6 @@ def test_any_change_of_a_source_is_another_directory(
     assert len(seen) == 7
 
 
-@pytest.mark.quick
 def test_the_notice_comes_once(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -321,7 +309,6 @@ def test_the_notice_comes_once(
         assert printed.out == ""
 
 
-@pytest.mark.quick
 def test_many_threads_compile_one_kernel(home: Path) -> None:
     shared = kernel(add_up)
     results: list[float] = []
