@@ -40,7 +40,10 @@ from hornbeam.kernels.scan import (
     make_moment_scan,
     make_moment_summary,
 )
-from hornbeam.kernels.split_bin_categories import make_class_category_search
+from hornbeam.kernels.split_bin_categories import (
+    make_class_category_search,
+    make_moment_category_search,
+)
 from hornbeam.kernels.split_bins import (
     make_class_bins_search,
     make_class_pair_search,
@@ -310,6 +313,7 @@ def _moment_criterion(
         None,
         make_moment_cut_search(split_score, variant),
         make_moment_cuts_search(split_score, variant),
+        make_moment_category_search(split_score, variant),
     )
 
 

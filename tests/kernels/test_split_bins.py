@@ -130,6 +130,33 @@ def test_searches_of_categories_are_the_general_one(monkeypatch, forest, n_class
         assert len(_digests(monkeypatch, make, X, y, weight)) == 1, seed
 
 
+@pytest.mark.parametrize("criterion", ["squared_error", "friedman_mse", "poisson"])
+@pytest.mark.parametrize("forest", [hb.RandomForestRegressor, hb.ExtraTreesRegressor])
+def test_searches_of_categories_by_values_are_the_general_one(monkeypatch, forest, criterion):
+    for seed in range(8):
+        X, y, weight = _table(seed, 60 + 60 * seed, 9)
+        random = np.random.default_rng(seed)
+        X[:, 0] = random.integers(0, 30, len(X))
+        X[:, 3] = random.integers(0, 4, len(X))
+        y = y + 3.0 * (X[:, 3] == 2)
+        if criterion != "poisson":  # whole numbers of mean 0: no sum is rounded
+            y[-1] -= y.sum()
+        if criterion == "poisson":  # of zeros and ones neither are logarithms
+            y = (y > 3).astype(float)
+
+        def make(seed=seed):
+            return forest(
+                n_estimators=3,
+                criterion=criterion,
+                categorical_features=[0, 3],
+                min_samples_leaf=1 + seed % 2,
+                max_features=1.0 if seed % 3 else 0.5,
+                random_state=seed,
+            )
+
+        assert len(_digests(monkeypatch, make, X, y, None)) == 1, seed
+
+
 @pytest.mark.parametrize("forest", [hb.RandomForestClassifier, hb.ExtraTreesClassifier])
 def test_many_columns_of_zeros_and_ones_are_counted_side_by_side(monkeypatch, forest):
     random = np.random.default_rng(3)

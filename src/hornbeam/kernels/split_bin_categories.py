@@ -1,9 +1,9 @@
-"""Split a category feature by class weights, straight from a histogram of the node.
+"""Split a category feature by class weights or values, straight from a histogram of the node.
 
-This is `split_categories.search_category` for forests: byte codes, one output, weights
-that are whole numbers, and the cautious rule. The splits are the same; there is no list of
-keys in between, and the criterion is part of the kernel. What takes more than one order
-of the categories is left to the general search.
+This is `split_categories.search_category` for forests: byte codes, one output, and the
+cautious rule. The splits are the same, but for rounding; there is no list of keys in between,
+and the criterion is part of the kernel. Classes whose weights are not whole numbers, or which
+take more than one order of the categories, are left to the general search.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from numba import float64, int64, uint64
 
 from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.split import beats
-from hornbeam.kernels.split_bins import WEIGHT_MASK, allows
+from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, keep_split
 from hornbeam.kernels.split_categories import (
     cut_means,
     draw_class,
     draw_subset,
+    explained,
     is_clear,
     may_differ,
     shuffle_groups,
@@ -33,23 +34,37 @@ from hornbeam.kernels.state import (
     ASK_WEIGHT,
     FILL,
     LEFT,
+    LOGS,
     MAX_CATEGORIES,
     MIN_LEAF,
+    N_ROWS,
     NODES_AT,
     PROBLEM_AT,
     RANDOM_CUTS,
     RIGHT,
+    ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
     WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
     load_problem,
+    load_rows,
     load_scratch,
 )
 from hornbeam.runtime.atomics import call_address, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
+
+# --- groups ----------------------------------------------------------------------------
+
+
+@inlined
+def note_group(scratch, group, code):
+    """Let a category be a group of one key."""
+    scratch.keys[group] = uint64(code) << uint64(32)
+    scratch.group_start[group] = group
+    scratch.group_order[group] = group
 
 
 @inlined
@@ -69,9 +84,7 @@ def list_groups(problem, scratch, feature, n_classes):
             for k in range(n_classes):
                 content += words[code * n_classes + k]
             if content > 0:
-                scratch.keys[n_groups] = uint64(code) << uint64(32)
-                scratch.group_start[n_groups] = n_groups
-                scratch.group_order[n_groups] = n_groups
+                note_group(scratch, n_groups, code)
                 n_groups += 1
     scratch.ask[ASK_IN_SPARE] = 0
     return n_groups
@@ -129,6 +142,9 @@ def note_members(problem, scratch, feature, n_groups, n_left, desk, rank):
     for place in range(n_groups):
         category = category_of(scratch, scratch.group_order[place])
         desk.member[member_at + category] = LEFT if place < n_left else RIGHT
+
+
+# --- class weights ---------------------------------------------------------------------
 
 
 def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -231,3 +247,128 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         return float64(varies)
 
     return step(search_class_categories, variant)
+
+
+# --- values ------------------------------------------------------------------------------
+
+WIDTH = 4  # of a cell: rows, weight, sum and second moment
+
+
+@inlined
+def list_value_groups(problem, rows, scratch, feature, first, last):
+    """Fill the cells of a node, and list the categories that it has; returns how many."""
+    n_codes, offset = problem.n_codes[feature], feature * problem.whole[N_ROWS]
+    bins, row, stats = problem.bins, rows.row, rows.stats
+    cells, occupied = scratch.cell_sums, scratch.occupied
+    for j in range(first, last):
+        code = min(int64(bins[offset + row[j]]), n_codes)
+        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+        cells[WIDTH * code] += 1.0
+        for k in range(3):
+            cells[WIDTH * code + 1 + k] += stats[3 * j + k]
+    n_groups = 0
+    for word in range((n_codes >> 6) + 1):
+        bits = occupied[word]
+        occupied[word] = uint64(0)
+        while bits != uint64(0):
+            code = (word << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            if code >= n_codes:
+                break
+            note_group(scratch, n_groups, code)
+            scratch.group_mean[n_groups] = cells[WIDTH * code + 2] / cells[WIDTH * code + 1]
+            n_groups += 1
+    scratch.ask[ASK_IN_SPARE] = 0
+    return n_groups
+
+
+@inlined
+def values_differ(problem, scratch, n_groups, n_rows):
+    """Whether the groups differ by more than chance, as `split_categories.groups_differ`."""
+    cells, logs = scratch.cell_sums, problem.whole[LOGS]
+    if not may_differ(n_rows, n_groups):
+        return False
+    weight, amount, between, total = 0.0, 0.0, 0.0, 0.0
+    for group in range(n_groups):
+        cell = WIDTH * category_of(scratch, group)
+        weight += cells[cell + 1]
+        amount += cells[cell + 2]
+        between += explained(logs, cells[cell + 2], cells[cell + 1])
+        total += cells[cell + 3]
+    common = explained(logs, amount, weight)
+    return is_clear(between - common, total - common, n_rows, n_groups)
+
+
+def make_moment_category_search(score: Callable[..., float], variant: str | None) -> Any:
+    """The kernel; ``score`` as in `scan.make_moment_scan`."""
+
+    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
+        """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
+        cells, total, real = scratch.cell_sums, scratch.total, scratch.real
+        missing_at = WIDTH * problem.n_codes[feature]
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        best_cut = int64(-1)
+        for missing_left in range(1 + (n_missing > 0 and only < 0)):
+            left_rows, left = 0.0, (0.0, 0.0, 0.0)
+            if missing_left:
+                left_rows = cells[missing_at]
+                left = (cells[missing_at + 1], cells[missing_at + 2], cells[missing_at + 3])
+            for place in range(n_groups if only < 0 else only):
+                cell = WIDTH * category_of(scratch, scratch.group_order[place])
+                left_rows += cells[cell]
+                left = (
+                    left[0] + cells[cell + 1],
+                    left[1] + cells[cell + 2],
+                    left[2] + cells[cell + 3],
+                )
+                if only >= 0 and place + 1 < only:
+                    continue
+                right = (total[0] - left[0], total[1] - left[1], total[2] - left[2])
+                n_left = int64(left_rows)
+                if not allows(min_leaf, min_weight, node_rows, n_left, left[0], right[0]):
+                    continue
+                value = score(left, right, 1)
+                if beats(desk, rank, feature, value):
+                    best_cut = place
+                    # a missing value seen later goes with the larger side
+                    larger = int64(2 * n_left > node_rows)
+                    side = missing_left if n_missing > 0 else larger
+                    keep_split(desk, rank, feature, value, place, side, math.nan)
+        if best_cut >= 0:
+            note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
+
+    try_groups = part_of(try_order, variant)
+
+    def search_moment_categories(slots, node, feature, rank, desk_at):
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk, cells = load_desk(slots, desk_at), scratch.cell_sums
+        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        n_groups = list_value_groups(problem, rows, scratch, feature, first, last)
+        missing_at = WIDTH * problem.n_codes[feature]
+        n_missing = int64(cells[missing_at])
+        varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
+        if varies:
+            key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
+            differ = values_differ(problem, scratch, n_groups, last - first)
+            if differ:
+                means, order = scratch.group_mean, scratch.group_order
+                merge_sort(means, order, scratch.group_spare, n_groups)
+            if problem.whole[RANDOM_CUTS] and differ:
+                only = cut_means(scratch, n_groups, key, False)
+            elif problem.whole[RANDOM_CUTS]:
+                only = draw_subset(scratch, n_groups, key)
+            elif not differ:
+                shuffle_groups(scratch, n_groups, key)
+            try_groups(
+                problem, scratch, feature, n_groups, only, n_missing, last - first, desk, rank
+            )
+        for group in range(n_groups):
+            cell = WIDTH * category_of(scratch, group)
+            for k in range(WIDTH):
+                cells[cell + k] = 0.0
+        for k in range(WIDTH):
+            cells[missing_at + k] = 0.0
+        return float64(varies)
+
+    return step(search_moment_categories, variant)
