@@ -16,7 +16,6 @@ import joblib
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
     MetaEstimatorMixin,
     RegressorMixin,
     clone,
@@ -47,6 +46,7 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import Array
 from hornbeam.params import check_params, declared
+from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -326,7 +326,7 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 @declared
-class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
+class BaggingClassifier(Probabilities, BaseBagging):
     """Any classifier, fitted many times on samples of the rows and the columns.
 
     Parameters
@@ -450,20 +450,6 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # type: ignore[misc]
         """
         check_is_fitted(self, "estimators_")
         return self._mean(X, member_shares, *self._predict_with())
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Array:
         """Predict the class of each row: the one with the largest mean share.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
@@ -15,6 +15,7 @@ from hornbeam.data.target import check_length, read_classes, warn_column_vector,
 from hornbeam.dtypes import Array
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared
+from hornbeam.probabilities import Probabilities
 
 
 @register_estimator
@@ -173,7 +174,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
 
 @register_estimator
 @declared
-class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):  # type: ignore[misc]
+class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     """Gradient boosting for two or more classes.
 
     Parameters
@@ -347,20 +348,6 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):  # type
         array of shape (n_samples, n_classes)
         """
         return self._linked(self._scores(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Array:
         """Predict the class of each row.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.target import read_values
@@ -17,6 +17,7 @@ from hornbeam.forest.parameters import FOREST_NAMES
 from hornbeam.forest.quantiles import LeafSamples, read_levels
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared
+from hornbeam.probabilities import OutputProbabilities
 from hornbeam.tree.estimators import (
     CartTree,
     DecisionTreeClassifier,
@@ -54,7 +55,7 @@ def _of_trees(forest: Any) -> dict[str, Any]:
     return shared
 
 
-class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
+class ForestClassifier(OutputProbabilities, BaseForest):
     """What forests of classification trees share."""
 
     _splitter = "best"
@@ -107,30 +108,6 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         shares = self._scores(X, self.voting == "hard")
         shares /= self.store_.n_trees
         return shares if self.n_outputs_ == 1 else self._blocks(shares)
-
-    def predict_log_proba(self, X: Any) -> Array | list[Array]:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or a list of them with several outputs
-        """
-        shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
-
-    def _blocks(self, scores: Array) -> list[Array]:
-        """The columns of each output."""
-        return np.split(scores, np.cumsum(self.n_classes_)[:-1], axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
 
 class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]

@@ -94,11 +94,14 @@ def side_of(code, cut):
 
 
 def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """Score a cut; class weights of its sides are in cell_sums, as `side_of` numbers them."""
+    """Score a cut; class weights of its sides are in cell_sums, as `side_of` numbers them.
 
-    def judge_class_cut(
-        problem, scratch, desk, rank, feature, cut, threshold, key, node_rows, left_rows, n_missing
-    ):
+    ``drawn`` are the last code on the left and the threshold, ``counted`` the rows of the
+    node, on the left, and without a value.
+    """
+
+    def judge_class_cut(problem, scratch, desk, rank, feature, drawn, key, counted):
+        (cut, threshold), (node_rows, left_rows, n_missing) = drawn, counted
         n_classes, whole = scratch.ask[ASK_N_TOTALS], problem.whole[WHOLE_WEIGHTS]
         span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
         total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
@@ -138,11 +141,10 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
 
 
 def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """Score a cut; moments of its sides are in cell_sums, as `side_of` numbers them."""
+    """Score a cut; moments of its sides are in cell_sums, otherwise as `_make_class_judge`."""
 
-    def judge_moment_cut(
-        problem, scratch, desk, rank, feature, cut, threshold, key, node_rows, left_rows, n_missing
-    ):
+    def judge_moment_cut(problem, scratch, desk, rank, feature, drawn, key, counted):
+        (cut, threshold), (node_rows, left_rows, n_missing) = drawn, counted
         total, real, sums = scratch.total, scratch.real, scratch.cell_sums
         monotone = problem.monotone[feature]
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
@@ -196,19 +198,8 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
             left_rows += side & 1
             n_missing += side >> 1
             sums[side * n_classes + labels[j - shift]] += stats[j]
-        judge(
-            problem,
-            scratch,
-            desk,
-            rank,
-            feature,
-            cut,
-            threshold,
-            nodes.key[node],
-            last - first,
-            left_rows,
-            n_missing,
-        )
+        drawn, counted = (cut, threshold), (last - first, left_rows, n_missing)
+        judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
         return 1.0
 
     return step(search_class_cut, variant)
@@ -236,19 +227,8 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
             n_missing += side >> 1
             for s in range(3):
                 sums[3 * side + s] += stats[3 * j + s]
-        judge(
-            problem,
-            scratch,
-            desk,
-            rank,
-            feature,
-            cut,
-            threshold,
-            nodes.key[node],
-            last - first,
-            left_rows,
-            n_missing,
-        )
+        drawn, counted = (cut, threshold), (last - first, left_rows, n_missing)
+        judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
         return 1.0
 
     return step(search_moment_cut, variant)
@@ -348,19 +328,11 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
                         count = rows_in_lane(scratch, node_rows, cell)
                         n_missing += count
                         sums[2 * n_classes + k] = count
-                judge(
-                    problem,
-                    scratch,
-                    desk,
-                    rank,
-                    feature,
-                    int64(scratch.cuts[feature]),
-                    scratch.thresholds[feature],
-                    nodes.key[node],
-                    node_rows,
-                    left_rows,
-                    n_missing,
+                drawn, counted = (
+                    (int64(scratch.cuts[feature]), scratch.thresholds[feature]),
+                    (node_rows, left_rows, n_missing),
                 )
+                judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         clear_lanes(scratch, node_rows, n_cells)
@@ -394,19 +366,11 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
             else:
                 for s in range(6):  # left of the cut, then those that have no value
                     sums[3 + s] = lanes[s * stride + feature]
-                judge(
-                    problem,
-                    scratch,
-                    desk,
-                    rank,
-                    feature,
-                    int64(scratch.cuts[feature]),
-                    scratch.thresholds[feature],
-                    nodes.key[node],
-                    last - first,
-                    int64(sums[3]),
-                    int64(sums[6]),
+                drawn, counted = (
+                    (int64(scratch.cuts[feature]), scratch.thresholds[feature]),
+                    (last - first, int64(sums[3]), int64(sums[6])),
                 )
+                judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         for cell in range(6 * stride if missing else 3 * stride):

@@ -7,7 +7,7 @@ from abc import ABCMeta, abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +24,7 @@ from hornbeam.dtypes import Array
 from hornbeam.explain.data import remember
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params
+from hornbeam.probabilities import Probabilities
 from hornbeam.quinlan.build import build_tree
 from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
 from hornbeam.quinlan.grower import Grown, Rules, grow
@@ -33,7 +34,7 @@ from hornbeam.tree.model import SingleTreeModel
 class QuinlanTree(
     SingleTreeModel,
     SavableTree,
-    ClassifierMixin,  # type: ignore[misc]
+    Probabilities,
     BaseEstimator,  # type: ignore[misc]
     metaclass=ABCMeta,
 ):
@@ -173,21 +174,6 @@ class QuinlanTree(
         return np.concatenate(
             [walker.mixture(block, self.n_jobs) for block in dense_blocks(matrix)]
         )
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            logarithms: Array = np.log(self.predict_proba(X))
-        return logarithms
 
     def predict(self, X: Any) -> Array:
         """Predict the class of each row.

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
     MultiOutputMixin,
     RegressorMixin,
     is_classifier,
@@ -38,6 +37,7 @@ from hornbeam.explain.data import remember
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
+from hornbeam.probabilities import OutputProbabilities
 from hornbeam.pruning.functions import class_counts, prune_on
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.grower import GrowthRules, Target
@@ -304,7 +304,7 @@ class CartTree(BaseDecisionTree):
 
 @register_estimator
 @declared
-class DecisionTreeClassifier(ClassifierMixin, CartTree):  # type: ignore[misc]
+class DecisionTreeClassifier(OutputProbabilities, CartTree):
     """A classification tree (CART).
 
     Parameters
@@ -472,30 +472,6 @@ class DecisionTreeClassifier(ClassifierMixin, CartTree):  # type: ignore[misc]
         leaves = self._leaves(X)
         value = self.tree_.value[leaves]
         return value if self.n_outputs_ == 1 else self._blocks(value)
-
-    def predict_log_proba(self, X: Any) -> Array | list[Array]:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or a list of them with several outputs
-        """
-        shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
-
-    def _blocks(self, value: Array) -> list[Array]:
-        """The columns of each output."""
-        return np.split(value, np.cumsum(self.n_classes_)[:-1], axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
 
 @register_estimator
