@@ -134,15 +134,16 @@ def test_searches_of_categories_are_the_general_one(monkeypatch, forest, n_class
 @pytest.mark.parametrize("forest", [hb.RandomForestRegressor, hb.ExtraTreesRegressor])
 def test_searches_of_categories_by_values_are_the_general_one(monkeypatch, forest, criterion):
     for seed in range(8):
-        X, y, weight = _table(seed, 60 + 60 * seed, 9)
+        X, y, _ = _table(seed, 60 + 60 * seed, 9)
         random = np.random.default_rng(seed)
         X[:, 0] = random.integers(0, 30, len(X))
         X[:, 3] = random.integers(0, 4, len(X))
         y = y + 3.0 * (X[:, 3] == 2)
-        if criterion != "poisson":  # whole numbers of mean 0: no sum is rounded
-            y[-1] -= y.sum()
-        if criterion == "poisson":  # of zeros and ones neither are logarithms
+        # No sum is rounded: y log y is 0 for zeros and ones, or whole numbers have the mean 0.
+        if criterion == "poisson":
             y = (y > 3).astype(float)
+        else:
+            y[-1] -= y.sum()
 
         def make(seed=seed):
             return forest(
