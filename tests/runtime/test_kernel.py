@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -402,3 +403,37 @@ def test_a_cache_in_ruins(compiled: Any, tmp_path: Path) -> None:
     again = finish(start(ruined, FIT, quiet="1"))
     assert again == (digest, kernels, "")
     assert finish(start(ruined, FIT)) == (digest, [], "")
+
+
+@pytest.mark.parametrize("thread", [False, True], ids=["main thread", "another thread"])
+def test_ctrl_c_while_a_kernel_is_compiled_is_not_lost(
+    home: Path, monkeypatch: pytest.MonkeyPatch, thread: bool
+) -> None:
+    """Raised in a callback of LLVM it would be printed and ignored."""
+    load = kernel_module.KernelCache.load_overload
+    finished = []
+
+    def load_and_press(cache: Any, sig: Any, target_context: Any) -> Any:
+        if not thread:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+        result = load(cache, sig, target_context)
+        finished.append(True)
+        return result
+
+    monkeypatch.setattr(kernel_module.KernelCache, "load_overload", load_and_press)
+
+    @kernel
+    def twice(x):
+        return 2.0 * x
+
+    if thread:
+        worker = threading.Thread(target=twice, args=(1.0,))
+        worker.start()
+        worker.join()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            twice(1.0)
+    assert finished and len(twice.overloads) == 1, "it was compiled first"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert twice(3.0) == 6.0

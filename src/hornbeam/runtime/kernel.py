@@ -16,6 +16,7 @@ import hashlib
 import logging
 import os
 import pickle
+import signal
 import stat
 import sys
 import tempfile
@@ -23,7 +24,8 @@ import threading
 import time
 import types
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -134,7 +136,31 @@ def _compile(function: Function, variant: str | None, **options: Any) -> Functio
         function
     )
     dispatcher._cache = KernelCache(function, variant)
+    compile_now = dispatcher.compile
+
+    def compile_undisturbed(signature: Any) -> Any:
+        with _ctrl_c_waits():
+            return compile_now(signature)
+
+    dispatcher.compile = compile_undisturbed
     return dispatcher
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Raise Ctrl-C behind the block: in a callback of LLVM it would be lost."""
+    meanwhile: list[tuple[Any, ...]] = []
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *event: meanwhile.append(event))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if meanwhile:
+            handler(*meanwhile[0])
 
 
 def compiled(dispatcher: Any, signature: Any) -> Any:
