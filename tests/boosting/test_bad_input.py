@@ -29,6 +29,7 @@ LABEL = (LEVEL > 0).astype(int)
 THREE = np.digitize(LEVEL, [-0.5, 0.5])
 FEW: dict[str, Any] = {
     "n_estimators": 5,
+    "learning_rate": 0.1,
     "min_samples_leaf": 5,
     "min_child_weight": 1e-3,
     "reg_lambda": 0.0,

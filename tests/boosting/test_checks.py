@@ -25,7 +25,7 @@ Ranker = hb.GradientBoostingRanker
 FEW = {"n_estimators": 10, "learning_rate": 0.5, "min_samples_leaf": 5, "random_state": 0}
 
 
-@parametrize_with_checks([Classifier(n_estimators=10), Regressor(n_estimators=10)])
+@parametrize_with_checks([Classifier(), Regressor()])
 def test_yielded_check(estimator: Any, check: Any) -> None:
     """No expected failures; a row of weight 2 is one row to ``min_samples_leaf``, though."""
     if "sample_weight_equivalence" in str(check):

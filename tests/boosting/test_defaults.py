@@ -16,7 +16,6 @@ from hornbeam.boosting.defaults import (
     settle,
     usual_depth,
     usual_leaf,
-    usual_rate,
     usual_share,
     usual_smooth,
 )
@@ -34,37 +33,14 @@ def shape(
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("n_rows", "leaf"), [(2, 1), (42, 5), (160, 20), (4999, 20), (5000, 5), (10**6, 5)]
-)
-def test_leaves_have_more_rows_where_there_are_few(n_rows: int, leaf: int) -> None:
-    assert usual_leaf(shape(n_rows)) == usual_leaf(shape(n_rows, task="ranking")) == leaf
-    assert usual_leaf(shape(n_rows, task="regression")) == min(leaf, 10)
-    assert usual_leaf(shape(n_rows, n_classes=2)) == leaf
-    assert usual_leaf(shape(n_rows, n_classes=3)) == min(leaf, 10)
+@pytest.mark.parametrize(("n_rows", "leaf"), [(2, 1), (24, 3), (40, 5), (10**6, 5)])
+def test_leaves_have_five_rows_unless_there_are_few(n_rows: int, leaf: int) -> None:
+    assert usual_leaf(n_rows) == leaf
 
 
-@given(st.integers(2, 10**7), st.sampled_from(["regression", "classification"]))
-def test_leaves_are_always_small_enough_for_a_split(n_rows: int, task: str) -> None:
-    assert 1 <= usual_leaf(shape(n_rows, task=task)) <= n_rows / 2
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    ("table", "rate"),
-    [
-        (shape(4999, task="regression"), 0.1),
-        (shape(5000, task="regression"), 0.15),
-        (shape(4999, 64, "regression"), 0.1),
-        (shape(5000), 0.1),
-        (shape(5000, task="ranking"), 0.1),
-        (shape(1920, 64), 0.15),
-        (shape(1919, 64), 0.1),
-        (shape(10**6, 65), 0.1),
-    ],
-)
-def test_rates(table: Shape, rate: float) -> None:
-    assert usual_rate(table) == rate
+@given(st.integers(2, 10**7))
+def test_leaves_are_always_small_enough_for_a_split(n_rows: int) -> None:
+    assert 1 <= usual_leaf(n_rows) <= n_rows / 2
 
 
 @pytest.mark.quick
@@ -75,7 +51,9 @@ def test_rates(table: Shape, rate: float) -> None:
         (shape(1500), None),
         (shape(2999, n_classes=2), 4),
         (shape(3000, n_classes=2), None),
-        (shape(4999, n_classes=10), 4),
+        (shape(1499, n_classes=10), 4),
+        (shape(1500, n_classes=10), 6),
+        (shape(4999, n_classes=10), 6),
         (shape(5000, n_classes=10), None),
         (shape(1499, 40), None),
         (shape(1499, n_features=400), 4),
@@ -123,7 +101,6 @@ def test_categories_are_smoothed_less_where_rows_are_few() -> None:
 @pytest.mark.quick
 def test_numbers_stay_as_they_are() -> None:
     numbers: dict[str, Any] = {
-        "learning_rate": 0.3,
         "max_depth": 3,
         "min_samples_leaf": 7,
         "reg_lambda": 2.0,
@@ -132,9 +109,9 @@ def test_numbers_stay_as_they_are() -> None:
     }
     table = shape(100, 50, "regression")
     given_numbers = settle(hb.GradientBoostingRegressor(**numbers), table)
-    assert given_numbers == Settings(0.3, 3, 7, 2.0, False, 0.9, 4.0)
+    assert given_numbers == Settings(3, 7, 2.0, False, 0.9, 4.0)
     no_limit = settle(hb.GradientBoostingRegressor(max_depth=None), table)
-    assert no_limit == Settings(0.1, None, 10, 1.0, True, 0.4, 0.2)
+    assert no_limit == Settings(None, 5, 1.0, True, 0.4, 0.2)
     assert settle(hb.GradientBoostingRegressor(), table).max_depth == 7
 
 
@@ -180,21 +157,21 @@ def test_other_words_are_refused(name: str) -> None:
 
 def test_a_regression_is_that_of_the_numbers() -> None:
     by_hand: dict[str, Any] = {
-        "learning_rate": 0.1,
         "max_depth": 7,
-        "min_samples_leaf": 10,
+        "min_samples_leaf": 5,
         "reg_lambda": 1.0,
     }
     chosen = hb.GradientBoostingRegressor(n_estimators=5).fit(X, NOISY)
+    by_hand["learning_rate"] = chosen.learning_rate_
     given_numbers = hb.GradientBoostingRegressor(n_estimators=5, **by_hand).fit(X, NOISY)
     assert (chosen.predict(X) == given_numbers.predict(X)).all()
 
 
-def test_cuts_of_a_table_count_for_the_rate() -> None:
+def test_cuts_of_a_table_count_for_the_depth() -> None:
     """Three values in each of four columns can be cut in eight places."""
     few = np.digitize(X, [-0.5, 0.5]).astype(float)
-    chosen = hb.GradientBoostingClassifier(n_estimators=1).fit(few, CLASS)
-    by_hand = hb.GradientBoostingClassifier(n_estimators=1, learning_rate=0.15, max_depth=None)
+    chosen = hb.GradientBoostingClassifier(n_estimators=1, learning_rate=0.1).fit(few, CLASS)
+    by_hand = hb.GradientBoostingClassifier(n_estimators=1, learning_rate=0.1, max_depth=None)
     assert chosen.digest() == by_hand.fit(few, CLASS).digest()
 
 

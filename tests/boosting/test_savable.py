@@ -185,6 +185,9 @@ def test_every_integer_replaced_by_somebody_who_knows_the_checksum() -> None:
         ({"history": {"train": [1, "x"]}}, "history 'train' is not a list of numbers"),
         ({"history": []}, "is a list, not dict"),
         ({"seed": "x"}, "is a str, not int"),
+        ({"learning_rate": "fast"}, "is a str, not float"),
+        ({"learning_rate": 0.0}, "learning rate of 0.0 cannot be"),
+        ({"learning_rate": -0.1}, "learning rate of -0.1 cannot be"),
         ({"more": 1}, "an entry too many"),
     ],
 )

@@ -20,7 +20,7 @@ from hornbeam.boosting import parameters as _declarations  # noqa: F401  (regist
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import Auto, Settings, Shape, settle
-from hornbeam.boosting.engine import Rounds, boost
+from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import BoostRules, RowScores
 from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
@@ -28,6 +28,7 @@ from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.rows import Given, Rows, draw_share, lay_out_init, moderate, read_init
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.table import code_table, code_table_like
+from hornbeam.boosting.trial import USUAL_RATE, find_rate, watched_losses
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import MAX_ROWS, Array
@@ -90,6 +91,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     ensemble_: Ensemble
     link_: str
+    learning_rate_: float
     history_: dict[str, Array]
 
     # --- fitting --------------------------------------------------------------------
@@ -163,23 +165,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             watched = self._read_watched(valid, fitted, loss)
         elif self.early_stopping:
             rows, watched = self._hold_out(rows, seed)
-        table = code_table(
-            rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
-        )
+        course = self._lay_out(rows, watched, schema, loss, before)
+        table, start, n_before = course.table, course.start, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
         shape = Shape(table.n_rows, table.n_features, table.n_cuts, self._task, n_classes)
-        settings = settle(self, shape)
-        rules = self._rules(schema, loss, settings)
-        start, n_before = self._start(rows, loss, before)
-        scores = self._row_scores(rows, loss, start, before)
-        validation = None
-        if watched is not None:
-            coded = code_table_like(table, watched.matrix, self.n_jobs)
-            validation = (coded, self._row_scores(watched, loss, start, before))
-        n_rounds = max(0, self.n_estimators - n_before)
+        rules = self._rules(schema, loss, settle(self, shape))
+        fitted["learning_rate_"] = self._rate(rows, schema, loss, rules, seed, before)
         rounds = Rounds(
-            n_rounds,
-            settings.learning_rate,
+            max(0, self.n_estimators - n_before),
+            fitted["learning_rate_"],
             self.order,
             self.drop_rate,
             self.skip_drop,
@@ -188,11 +182,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
         )
         with self._watch(loss, callbacks, before, n_before) as watch:
-            grown = boost(
-                table, scores, rules, rounds, validation, watch, self.n_jobs, watch.wants_train_loss
-            )
+            grown = boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss)
         if grown and all(len(tree.child) == 1 for tree in grown):
-            _explain_no_split(float(grown[0].hessian[0]), scores, rules)
+            _explain_no_split(float(grown[0].hessian[0]), course.scores, rules)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
         trees = [] if before is None else list(before.ensemble_.trees)
         trees += build_trees(grown, table.codes, rules)
@@ -262,13 +254,42 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             raise kind(f"In the validation rows (X_val, y_val): {error}") from error
         return watched
 
-    def _start(self, rows: Rows, loss: Loss, before: Any) -> tuple[Array, int]:
-        """The scores that boosting starts from, and how many rounds were boosted before."""
+    def _lay_out(
+        self, rows: Rows, watched: Rows | None, schema: Schema, loss: Loss, before: Any
+    ) -> Course:
+        """Code the rows to learn from, and those to watch, and give them their first scores."""
+        table = code_table(
+            rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
+        )
         if before is not None:
-            return before.ensemble_.start, before.n_iter_
-        if rows.init_score is not None:
-            return np.zeros(loss.n_scores), 0
-        return loss.start(rows.target, rows.weight), 0
+            start = before.ensemble_.start
+        elif rows.init_score is not None:
+            start = np.zeros(loss.n_scores)
+        else:
+            start = loss.start(rows.target, rows.weight)
+        scores, validation = self._row_scores(rows, loss, start, before), None
+        if watched is not None:
+            coded = code_table_like(table, watched.matrix, self.n_jobs)
+            validation = (coded, self._row_scores(watched, loss, start, before))
+        return Course(table, scores, validation, start)
+
+    def _rate(
+        self, rows: Rows, schema: Schema, loss: Loss, rules: BoostRules, seed: int, before: Any
+    ) -> float:
+        """The learning rate: as given, as in the fit that this one continues, or tried out."""
+        if self.learning_rate != "auto":
+            return float(self.learning_rate)
+        if before is not None:
+            return float(before.learning_rate_)
+        if self.drop_rate > 0.0 or self._task == "ranking":
+            # rounds that drop others say little of those that do not, and NDCG is too rough
+            return USUAL_RATE
+
+        def losses(learnt: Rows, watched: Rows) -> Array:
+            course = self._lay_out(learnt, watched, schema, loss, None)
+            return watched_losses(course, rules, self.order, seed, self.n_jobs)
+
+        return find_rate(rows, self._draw_held, losses, seed)
 
     def _watch(self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int) -> Watch:
         """Somebody who is told of every round."""
@@ -334,7 +355,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _hold_out(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
         """Part the rows at random into those to learn from and those to watch."""
-        held = self._draw_held(rows, np.random.default_rng([seed, 1]))
+        held = self._draw_held(rows, self.validation_fraction, np.random.default_rng([seed, 1]))
         n_rows = len(held)
         if not held.any() or held.all():
             raise ValueError(
@@ -344,9 +365,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             )
         return rows.chosen(~held), rows.chosen(held)
 
-    def _draw_held(self, rows: Rows, random: np.random.Generator) -> Array:
-        """A mask of the rows to hold out."""
-        return draw_share(len(rows.target), self.validation_fraction, random)
+    def _draw_held(self, rows: Rows, share: float, random: np.random.Generator) -> Array:
+        """A mask of about this share of the rows, drawn at random."""
+        return draw_share(len(rows.target), share, random)
 
     def _rules(self, schema: Schema, loss: Loss, settings: Settings) -> BoostRules:
         """The parameters of growing as numbers."""

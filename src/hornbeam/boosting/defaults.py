@@ -1,5 +1,7 @@
 """What ``"auto"`` stands for: settings that follow the shape of the training table.
 
+The learning rate is not among them: it is tried out, see `boosting.trial`.
+
 How far a model may go before it learns noise depends on how many rows there are (of each
 class), and on among how many cuts each split is chosen. The rules are all here;
 docs/boosting.md has them in words.
@@ -13,16 +15,13 @@ from typing import Any, Literal, NamedTuple
 Auto = Literal["auto"]
 
 FEW_ROWS = 5_000  # fewer are easily learnt by heart
-LEAF_OF_FEW = 20  # rows of a leaf where rows are few, but
+USUAL_LEAF = 5  # rows of a leaf, but
 LARGEST_SHARE = 8  # not more than one in so many, or there were no splits
-LEAF_OF_FEWER = 10  # where a row says more than yes or no, or a class is a small part of all
-LEAF_OF_MANY = 5
 FEW_CUTS = 64  # of all features together: the best of them is seldom best by chance,
 ROWS_PER_CUT = 30  # if there are so many rows for each
-USUAL_RATE = 0.1
-LARGE_RATE = 0.15
 FEW_OF_CLASS = 1_500  # rows (of each class): too few for deep trees
 DEPTH_OF_FEW = 4
+DEPTH_OF_CLASSES = 6  # more than two of them, that have as many rows all together
 DEPTH_OF_VALUES = 7
 USUAL_LEAVES = 31  # who allows more does not get a limit of depth
 SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
@@ -60,7 +59,6 @@ class Settings:
 
     Attributes
     ----------
-    learning_rate : float
     max_depth : int or None
     min_samples_leaf : int
     reg_lambda : float
@@ -70,7 +68,6 @@ class Settings:
     category_smooth : float
     """
 
-    learning_rate: float
     max_depth: int | None
     min_samples_leaf: int
     reg_lambda: float
@@ -81,23 +78,16 @@ class Settings:
 
 def settle(given: Any, shape: Shape) -> Settings:
     """Keep what an estimator was given as a number, and choose the rest."""
-    rate, depth, leaf = given.learning_rate, given.max_depth, given.min_samples_leaf
-    penalty, share, smooth = (given.reg_lambda, given.colsample_bynode, given.category_smooth)
+    depth, leaf, penalty = given.max_depth, given.min_samples_leaf, given.reg_lambda
+    share, smooth = given.colsample_bynode, given.category_smooth
     return Settings(
-        usual_rate(shape) if rate == "auto" else float(rate),
         usual_depth(shape, given.max_leaf_nodes) if depth == "auto" else depth,
-        usual_leaf(shape) if leaf == "auto" else int(leaf),
+        usual_leaf(shape.n_rows) if leaf == "auto" else int(leaf),
         FIRST_LAMBDA if penalty == "auto" else float(penalty),
         penalty == "auto",
         usual_share(shape) if share == "auto" else float(share),
         usual_smooth(shape.n_rows) if smooth == "auto" else float(smooth),
     )
-
-
-def usual_rate(shape: Shape) -> float:
-    """Learning rate: larger where little noise is learnt with it."""
-    sure = shape.n_rows >= FEW_ROWS if shape.task == "regression" else shape.has_few_cuts
-    return LARGE_RATE if sure else USUAL_RATE
 
 
 def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
@@ -109,16 +99,15 @@ def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
         return None
     if max_leaf_nodes is None or max_leaf_nodes > USUAL_LEAVES:
         return None
-    return DEPTH_OF_VALUES if shape.task == "regression" else DEPTH_OF_FEW
+    if shape.task == "regression":
+        return DEPTH_OF_VALUES
+    several = shape.n_classes > 2 and shape.n_rows >= FEW_OF_CLASS
+    return DEPTH_OF_CLASSES if several else DEPTH_OF_FEW
 
 
-def usual_leaf(shape: Shape) -> int:
-    """Fewest rows of a leaf: more of them where there are few rows in all."""
-    if shape.n_rows >= FEW_ROWS:
-        return LEAF_OF_MANY
-    smaller = shape.task == "regression" or shape.n_classes > 2
-    leaf = LEAF_OF_FEWER if smaller else LEAF_OF_FEW
-    return min(leaf, max(1, shape.n_rows // LARGEST_SHARE))
+def usual_leaf(n_rows: int) -> int:
+    """Fewest rows of a leaf."""
+    return min(USUAL_LEAF, max(1, n_rows // LARGEST_SHARE))
 
 
 def usual_share(shape: Shape) -> float:

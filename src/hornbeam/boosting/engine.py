@@ -65,12 +65,20 @@ class RoundReport:
 Talk = Callable[[RoundReport], bool]
 
 
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What is boosted: rows to learn from, and perhaps rows to watch, with their scores."""
+
+    table: CodedTable
+    scores: RowScores
+    validation: tuple[CodedTable, RowScores] | None
+    start: Array  # scores before the first round, one per score
+
+
 def boost(
-    table: CodedTable,
-    scores: RowScores,
+    course: Course,
     rules: BoostRules,
     rounds: Rounds,
-    validation: tuple[CodedTable, RowScores] | None,
     talk: Talk | None,
     n_jobs: int | None,
     measure_train: bool = False,
@@ -79,6 +87,7 @@ def boost(
 
     Returns the trees, one per score and round.
     """
+    table, scores, validation = course.table, course.scores, course.validation
     loss = scores.loss
     scores.take_slopes(n_jobs)
     check_slopes(loss, scores.peak, rounds.order)

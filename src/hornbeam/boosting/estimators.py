@@ -35,6 +35,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         Names, kinds and categories of the columns.
     n_iter_ : int
         Rounds in the model.
+    learning_rate_ : float
+        The learning rate, also where it was found (``learning_rate="auto"``).
     history_ : dict of str to array
         Losses per round, as far as they were measured.
     n_features_in_ : int
@@ -191,6 +193,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     n_classes_ : int
     n_iter_ : int
         Rounds in the model.
+    learning_rate_ : float
+        The learning rate, also where it was found (``learning_rate="auto"``).
     history_ : dict of str to array
         Losses per round, as far as they were measured.
     n_features_in_ : int
@@ -314,12 +318,12 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         fitted["n_classes_"] = len(classes.names[0])
         return labels, weight
 
-    def _draw_held(self, rows: Rows, random: np.random.Generator) -> Array:
+    def _draw_held(self, rows: Rows, share: float, random: np.random.Generator) -> Array:
         """The same share of every class."""
         held = np.zeros(len(rows.target), bool)
         for label in range(int(rows.target.max()) + 1):
             members = np.flatnonzero(rows.target == label)
-            held[members] = draw_share(len(members), self.validation_fraction, random)
+            held[members] = draw_share(len(members), share, random)
         return held
 
     def decision_function(self, X: Any) -> Array:

@@ -32,6 +32,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         Names, kinds and categories of the columns.
     n_iter_ : int
         Rounds in the model.
+    learning_rate_ : float
+        The learning rate, also where it was found (``learning_rate="auto"``).
     history_ : dict of str to array
         1 - NDCG per round, as far as it was measured.
     n_features_in_ : int
@@ -196,10 +198,10 @@ class GradientBoostingRanker(BaseGradientBoosting):
         fitted["n_outputs_"] = 1
         return read_one_column(y, type(self).__name__), weight
 
-    def _draw_held(self, rows: Any, random: np.random.Generator) -> Array:
+    def _draw_held(self, rows: Any, share: float, random: np.random.Generator) -> Array:
         """Whole queries."""
         sizes = np.diff(rows.groups)
-        return np.repeat(draw_share(len(sizes), self.validation_fraction, random), sizes)
+        return np.repeat(draw_share(len(sizes), share, random), sizes)
 
     def predict(self, X: Any) -> Array:
         """Score each row: within a query, the larger score ranks first.

@@ -45,6 +45,7 @@ class SavableBoosting(SavableModel):
     ensemble_: Ensemble
     link_: str
     n_iter_: int
+    learning_rate_: float
 
     def _model_header(self) -> dict[str, Any]:
         return {
@@ -52,6 +53,7 @@ class SavableBoosting(SavableModel):
             "link": self.link_,
             "n_rounds": int(self.n_iter_),
             "seed": int(self.seed_),  # type: ignore[attr-defined]
+            "learning_rate": float(self.learning_rate_),
             "history": {name: list(map(float, v)) for name, v in self.history_.items()},  # type: ignore[attr-defined]
         }
 
@@ -65,6 +67,7 @@ class SavableBoosting(SavableModel):
         estimator.link_ = take(header, "link", str)
         estimator.n_iter_ = take(header, "n_rounds", int)
         estimator.seed_ = take(header, "seed", int)
+        estimator.learning_rate_ = take(header, "learning_rate", float)
         estimator.history_ = _read_history(take(header, "history", dict))
         start = checked_array(take_array(arrays, "start"), "start", STAT)
         trees = take_trees(arrays, estimator.schema_, 1)
@@ -87,6 +90,8 @@ def _check_model(estimator: Any, start: Array, n_trees: int) -> None:
     """Sizes that must fit each other, or predictions would read beside their arrays."""
     if estimator.link_ not in LINKS:
         raise ModelFileError(f"There is no link {estimator.link_[:60]!r}.")
+    if not 0.0 < estimator.learning_rate_ < np.inf:
+        raise ModelFileError(f"A learning rate of {estimator.learning_rate_} cannot be.")
     if not len(start) or not np.isfinite(start).all():
         raise ModelFileError("The start scores must be finite, and there must be one.")
     if estimator.n_iter_ < 0 or n_trees != estimator.n_iter_ * len(start):

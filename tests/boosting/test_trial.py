@@ -1,0 +1,149 @@
+"""The learning rate that `learning_rate="auto"` finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hornbeam as hb
+from hornbeam.boosting import trial
+from hornbeam.boosting.rows import Rows, draw_share
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(600, 5))
+SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+NOISE = RNG.normal(size=600)
+
+
+def some_rows(n_rows: int) -> Rows:
+    return Rows(np.arange(float(n_rows))[:, None], np.zeros(n_rows), np.ones(n_rows), None, None)
+
+
+def draw(rows: Rows, share: float, random: np.random.Generator) -> Any:
+    return draw_share(len(rows.target), share, random)
+
+
+def rate_of(n_rows: int, *curves: list[float]) -> tuple[float, list[tuple[Rows, Rows]]]:
+    """The rate for rows whose trials give these losses, and what was tried."""
+    asked: list[tuple[Rows, Rows]] = []
+
+    def losses(learnt: Rows, watched: Rows) -> Any:
+        asked.append((learnt, watched))
+        return np.array(curves[len(asked) - 1])
+
+    return trial.find_rate(some_rows(n_rows), draw, losses, 0), asked
+
+
+def least_at(place: int) -> list[float]:
+    return [abs(place - i) for i in range(trial.TRIAL_ROUNDS)]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("place", "rate"), [(0, 0.05), (24, 0.1), (29, 0.12), (48, 0.196), (49, 0.2)]
+)
+def test_the_least_loss_is_to_be_reached_in_75_rounds(place: int, rate: float) -> None:
+    assert rate_of(20_000, least_at(place))[0] == pytest.approx(rate)
+
+
+@pytest.mark.quick
+def test_few_rows_are_tried_both_ways_and_many_only_in_part() -> None:
+    rate, asked = rate_of(1000, least_at(20), [2.0 * x for x in least_at(30)])
+    assert rate == pytest.approx(0.3 * 31 / 75)
+    one, other = asked[0]
+    assert asked[1] == (other, one)
+    assert len(one.target) == len(other.target) == 500
+    both = np.concatenate([one.matrix[:, 0], other.matrix[:, 0]])
+    assert (np.sort(both) == np.arange(1000)).all()
+    rate, asked = rate_of(100_000, least_at(2))
+    assert rate == trial.USUAL_RATE  # more rows than were tried bear the usual rate
+    assert [len(rows.target) for rows in asked[0]] == [20_000, 20_000]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("curve", [[1.0, 1.0], [1.0, np.nan], [np.inf, 1.0]])
+def test_losses_that_tell_nothing_leave_the_usual_rate(curve: list[float]) -> None:
+    assert rate_of(20_000, curve)[0] == trial.USUAL_RATE
+    assert rate_of(99) == (trial.USUAL_RATE, [])
+
+
+def test_signals_are_learnt_faster_than_noise() -> None:
+    clear = hb.GradientBoostingRegressor(n_estimators=1).fit(X, SIGNAL)
+    mixed = hb.GradientBoostingRegressor(n_estimators=1).fit(X, SIGNAL + NOISE)
+    noise = hb.GradientBoostingRegressor(n_estimators=1).fit(X, NOISE)
+    assert noise.learning_rate_ == trial.LEAST_RATE
+    assert trial.LEAST_RATE < mixed.learning_rate_ < 0.15 < clear.learning_rate_
+
+
+def test_the_trial_is_that_of_two_fits_by_hand() -> None:
+    """Halves drawn in the same way, fitted with X_val: the mean of their losses is the curve."""
+    y, settings = SIGNAL + NOISE, {"min_samples_leaf": 5, "max_depth": 7}
+    held = draw_share(600, 0.5, np.random.default_rng([0, 2]))
+    curves = []
+    for part in (~held, held):
+        half = hb.GradientBoostingRegressor(
+            n_estimators=50, learning_rate=0.3, colsample_bynode=1.0, **settings
+        )
+        half.fit(X[part], y[part], X_val=X[~part], y_val=y[~part])
+        curves.append(half.history_["validation"])
+    rounds = 1 + int(np.argmin(np.mean(curves, axis=0)))
+    found = hb.GradientBoostingRegressor(n_estimators=1).fit(X, y).learning_rate_
+    assert trial.LEAST_RATE < found < trial.MOST_RATE
+    assert found == pytest.approx(0.3 * rounds / 75)
+
+
+def test_a_fit_with_the_rate_that_was_found_is_the_same_model() -> None:
+    y = SIGNAL + NOISE > 0.0
+    found = hb.GradientBoostingClassifier(n_estimators=5).fit(X, y)
+    given = hb.GradientBoostingClassifier(n_estimators=5, learning_rate=found.learning_rate_)
+    assert (given.fit(X, y).predict_proba(X) == found.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
+def test_threads_do_not_change_the_rate(kind: str) -> None:
+    y = SIGNAL + NOISE
+    estimator = getattr(hb, f"GradientBoosting{kind}")
+    fits = [
+        estimator(n_estimators=3, n_jobs=n).fit(X, y > 0 if kind == "Classifier" else y)
+        for n in (1, 2, 4)
+    ]
+    assert len({fit.learning_rate_ for fit in fits}) == 1
+    assert len({fit.digest() for fit in fits}) == 1
+
+
+def test_more_rounds_keep_the_rate_even_on_other_rows(tmp_path: Path) -> None:
+    model = hb.GradientBoostingRegressor(n_estimators=5, warm_start=True).fit(X, SIGNAL)
+    rate = model.learning_rate_
+    model.save(tmp_path / "m.hornbeam")
+    loaded = hb.load(tmp_path / "m.hornbeam")
+    assert loaded.learning_rate_ == rate > 0.15
+    for going_on in (model, loaded):
+        assert going_on.set_params(n_estimators=8).fit(X, NOISE).learning_rate_ == rate
+
+
+def test_drops_and_ranks_have_the_usual_rate() -> None:
+    drops = hb.GradientBoostingRegressor(n_estimators=2, drop_rate=0.5).fit(X, SIGNAL)
+    ranks = hb.GradientBoostingRanker(n_estimators=2)
+    ranks.fit(X, np.digitize(SIGNAL, [0.0, 1.0]), group=[100] * 6)
+    assert drops.learning_rate_ == ranks.learning_rate_ == trial.USUAL_RATE
+
+
+def test_halves_hold_every_class_with_two_rows() -> None:
+    y = np.zeros(600, int)
+    y[:2], y[2:300] = 2, 1
+    model = hb.GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert trial.LEAST_RATE <= model.learning_rate_ <= trial.MOST_RATE
+
+
+def test_weights_count_in_the_trial() -> None:
+    """Rows of noise that hardly count do not slow a model down."""
+    y = np.concatenate([SIGNAL, NOISE])
+    both = np.vstack([X, X])
+    slow = hb.GradientBoostingRegressor(n_estimators=1).fit(both, y)
+    weight = np.repeat([1.0, 1e-6], 600)
+    fast = hb.GradientBoostingRegressor(n_estimators=1).fit(both, y, weight)
+    assert slow.learning_rate_ < fast.learning_rate_
