@@ -65,11 +65,12 @@ METRICS = {"classification": (LOG_LOSS, AUC), "regression": (RMSE, R2), "ranking
 
 
 def rows(options: Options) -> Iterable[Row]:
-    found = []
-    for data in sets(options):
-        found += rows_on(data, options)
+    found = [row for data in shared_sets(options) for row in rows_on(data, options)]
     yield from found
+    for made in made_sets(options):
+        yield from rows_on(made, options)
     yield from summary(found)
+    options.note("The made sets (synthetic) are listed, but neither counted nor ranked.")
     options.note(
         "The figure is the mean over splits, not the best run; the score is the AUC (each class "
         "against the rest, by its share), R2 or NDCG@10."
@@ -85,8 +86,8 @@ def rows(options: Options) -> Iterable[Row]:
     )
 
 
-def sets(options: Options) -> Iterator[SharedSet]:
-    """Read every set whose name holds ``options.only``, one at a time, and make two."""
+def shared_sets(options: Options) -> Iterator[SharedSet]:
+    """Read every set whose name holds ``options.only``, one at a time."""
     there = shared.names()
     if not there:
         options.note("Shared data were not at hand (see HORNBEAM_DATA): only made sets.")
@@ -97,6 +98,10 @@ def sets(options: Options) -> Iterator[SharedSet]:
         if data is not None:
             most = MOST_SCORES // data.n_classes if data.n_classes > 2 else MOST_ROWS
             yield data.capped(options.size(most, 1000))
+
+
+def made_sets(options: Options) -> Iterator[SharedSet]:
+    """Make two more."""
     for made in (datasets.synthetic, datasets.synthetic_regression):
         if options.only not in made.__name__:
             continue

@@ -25,10 +25,10 @@ DEPTH_OF_CLASSES = 6  # more than two of them, that have as many rows all togeth
 DEPTH_OF_VALUES = 7
 USUAL_LEAVES = 31  # who allows more does not get a limit of depth
 SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
-LEAST_FEATURES = 6  # enough of them to choose from, and
-MOST_FEATURES = 400  # not so many that draws and short trees miss the few that matter
+LEAST_FEATURES = 6  # enough of them to choose from
+MOST_FEATURES = 400  # short trees of more would miss the few that matter
 FIRST_LAMBDA = 1.0
-USUAL_SMOOTH = 10.0  # rows of a category that is not rare, but
+USUAL_SMOOTH = 20.0  # rows of a category that is not rare, but
 ROWS_PER_SMOOTH = 500  # not more than one in so many
 
 
@@ -43,9 +43,8 @@ class Shape(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether trees should be kept short and unlike each other."""
-        few = self.n_rows < FEW_ROWS and self.n_features <= MOST_FEATURES
-        return few and not self.has_few_cuts
+        """Whether trees of all features would learn the rows by heart."""
+        return self.n_rows < FEW_ROWS and not self.has_few_cuts
 
     @property
     def has_few_cuts(self) -> bool:
@@ -95,7 +94,9 @@ def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
 
     It never takes leaves from somebody who allows more than is usual.
     """
-    if not shape.is_small or shape.n_rows >= FEW_OF_CLASS * shape.n_classes:
+    if not shape.is_small or shape.n_features > MOST_FEATURES:
+        return None
+    if shape.n_rows >= FEW_OF_CLASS * shape.n_classes:
         return None
     if max_leaf_nodes is None or max_leaf_nodes > USUAL_LEAVES:
         return None

@@ -121,7 +121,7 @@ PARAMETERS.update(
         "colsample_bynode": Parameter(
             "float or 'auto'",
             "Share of the level's features drawn for each node. 'auto': 0.4 if there are fewer "
-            "than 5,000 rows and 6 to 400 features; else 1.",
+            "than 5,000 rows and at least 6 features; else 1.",
             [_SHARE, _AUTO],
         ),
         "boosting_bins": Parameter(
@@ -130,7 +130,7 @@ PARAMETERS.update(
         "category_smooth": Parameter(
             "float or 'auto'",
             "Hessian added to each category's before categories are sorted by gradient; those that "
-            "seem to have fewer rows are not sorted. 'auto': 10, but not more than one row in 500.",
+            "seem to have fewer rows are not sorted. 'auto': 20, but not more than one row in 500.",
             [Interval(Real, 0.0, None, closed="left"), _AUTO],
         ),
         "category_l2": Parameter(
