@@ -245,6 +245,15 @@ def test_rare_categories_share_the_last_code() -> None:
     assert ranks(column.reshape(-1, 1), [6]).columns[0, :-1].tolist() == column[:-1].tolist()
 
 
+def test_rare_categories_are_dealt_out() -> None:
+    column = np.array([0, 1, 1, 2, 3, 3, 3, 4, 4, np.nan])
+    codes = bins(column.reshape(-1, 1), [6], max_bins=4, deal_rare=True)
+    # by frequency 3, 1, 4, 0, then 2 shares the code of 3, and 5 (in no row) that of 1
+    assert codes.category_code[0].tolist() == [3, 1, 0, 0, 2, 1]
+    assert codes.columns.tolist() == [[3, 1, 1, 0, 0, 0, 0, 2, 2, 255]]
+    assert not bins(column.reshape(-1, 1), [6], deal_rare=True).category_code
+
+
 def test_ties_between_categories_go_to_the_smaller_number() -> None:
     X = np.arange(10.0).reshape(-1, 1)
     assert bins(X, [10], max_bins=3).category_code[0].tolist() == [0, 1] + [2] * 8

@@ -47,6 +47,18 @@ def left_sets(forest: Any) -> list[tuple[int, ...]]:
     return [tuple(map(int, tree.category_set(0))) for tree in trees if tree.feature[0] >= 0]
 
 
+@pytest.mark.parametrize("forest", [hb.RandomForestClassifier, hb.ExtraTreesClassifier])
+def test_rare_categories_are_not_told_from_frequent_ones(forest: Any) -> None:
+    """600 names do not fit into 255 codes; 300 of them have one row each, the others two."""
+    numbers = np.r_[np.arange(600), np.arange(300)]
+    names = pd.DataFrame({"name": [f"n{i:03d}" for i in numbers]})
+    y = np.random.default_rng(0).integers(0, 2, len(names))
+    for rule, is_dealt in (("cautious", True), ("subset", False)):
+        for left in left_sets(stumps(forest, names, y, n_estimators=10, category_split=rule)):
+            rare = np.array(left) >= 300
+            assert (0 < rare.sum() < 300) == is_dealt
+
+
 # --- the best split --------------------------------------------------------------------------
 
 

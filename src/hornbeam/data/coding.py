@@ -143,6 +143,7 @@ def encode_bins(
     n_jobs: int | None = None,
     seed: int = 0,
     half_wide: bool = False,
+    deal_rare: bool = False,
 ) -> Codes:
     """Code each number by one of at most ``max_bins`` bins of its column.
 
@@ -161,6 +162,9 @@ def encode_bins(
     half_wide : bool
         Let half of the cuts be equally far apart, for random cuts of the range of a column:
         few rows far out would share a bin otherwise.
+    deal_rare : bool
+        Deal rare categories out to the frequent ones instead of putting them all into one
+        code, for trees that part categories at random: one code would tell rare from frequent.
 
     Examples
     --------
@@ -185,7 +189,7 @@ def encode_bins(
         if is_category[feature]:
             table = np.arange(n_codes[feature], dtype=np.int64)
             if n_codes[feature] > max_bins:
-                table = fold_rare(column, int(n_codes[feature]), max_bins)
+                table = fold_rare(column, int(n_codes[feature]), max_bins, deal_rare)
                 category_code[feature] = table.astype(np.int32)
                 n_codes[feature] = max_bins
             number_categories(column, table, MISSING_BIN, out)
@@ -293,12 +297,19 @@ def sample_rows(n_rows: int, seed: int) -> Array | None:
     return np.sort(np.argpartition(hashes, SAMPLE_ROWS)[:SAMPLE_ROWS])
 
 
-def fold_rare(column: Array, n_categories: int, max_bins: int) -> Array:
-    """The code of each category: frequent ones apart, the rest together in the last code."""
+def fold_rare(column: Array, n_categories: int, max_bins: int, deal: bool) -> Array:
+    """The code of each category: frequent ones apart, the rest together in the last code.
+
+    Or, if ``deal``, the rest is dealt out, a category to each code in turn.
+    """
     counts = np.zeros(n_categories, np.int64)
     count_categories(column, counts)
-    kept = np.sort(np.argsort(-counts, kind="stable")[: max_bins - 1])
+    by_count = np.argsort(-counts, kind="stable")
     table = np.full(n_categories, max_bins - 1, np.int64)
+    if deal:
+        table[by_count] = np.arange(n_categories) % max_bins
+        return table
+    kept = np.sort(by_count[: max_bins - 1])
     table[kept] = np.arange(max_bins - 1)
     return table
 

@@ -134,7 +134,9 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _reader(self) -> CartTree:
         """A tree that reads the data; its errors name the forest."""
         template = self._template()
-        template.__class__ = type(type(self).__name__, (type(template),), {})
+        cautious = getattr(self, "category_split", None) == "cautious"
+        own = {"_deal_rare": cautious}  # see `encode_bins`
+        template.__class__ = type(type(self).__name__, (type(template),), own)
         return template
 
     def _refine(self, task: Task, template: CartTree, schema: Schema) -> Task:

@@ -245,6 +245,8 @@ def _count(value: int | float, n_rows: int) -> int:
 class CartTree(BaseDecisionTree):
     """What CART grows by: binary splits, searched by the kernels that forests use, too."""
 
+    _deal_rare = False  # see `encode_bins`; a forest may want it
+
     def _grow_on(
         self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
     ) -> Tree:
@@ -270,7 +272,13 @@ class CartTree(BaseDecisionTree):
         kinds = (matrix, schema.is_category, schema.n_categories)
         random = self.splitter == "random"
         if self.finder == "histogram":
-            return encode_bins(*kinds, max_bins=self.max_bins, n_jobs=self.n_jobs, half_wide=random)
+            return encode_bins(
+                *kinds,
+                max_bins=self.max_bins,
+                n_jobs=self.n_jobs,
+                half_wide=random,
+                deal_rare=self._deal_rare,
+            )
         return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=random)
 
     def _rules(
