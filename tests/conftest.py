@@ -18,6 +18,13 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read the files that hold no quick test where only these are asked for."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return "mark.quick" not in collection_path.read_text(encoding="utf-8") or None
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Folder of the shared data sets; the test is skipped where there is none."""
