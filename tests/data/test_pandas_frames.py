@@ -52,6 +52,16 @@ COLUMNS = {
 }
 
 
+def test_columns_without_what_pandas_keeps_to_itself(monkeypatch):
+    """The arrays of columns are had by a method that is not public, and otherwise as well."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({kind: make(rng, 9) for kind, make in COLUMNS.items()})
+    known = [PandasTable(frame).column(index) for index in range(len(COLUMNS))]
+    monkeypatch.delattr(pd.DataFrame, "_iter_column_arrays")
+    for index, column in enumerate(known):
+        assert_same_column(PandasTable(frame).column(index), column)
+
+
 @pytest.mark.quick
 @settings(max_examples=60, deadline=None)
 @given(
