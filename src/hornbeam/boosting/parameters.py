@@ -50,7 +50,7 @@ PARAMETERS.update(
         "n_estimators": Parameter("int", "Rounds of boosting.", [COUNT]),
         "learning_rate": Parameter(
             "float or 'auto'",
-            "Share of each tree's step that is taken (shrinkage). 'auto': 0.05 to 0.2, as a trial "
+            "Share of each tree's step that is taken (shrinkage). 'auto': 0.07 to 0.2, as a trial "
             "on half of the rows (at most 20,000) suggests; 0.1 with fewer than 100 rows, for "
             "ranking, and where rounds are dropped.",
             [Interval(Real, 0.0, None, closed="neither"), _AUTO],
