@@ -166,7 +166,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         elif self.early_stopping:
             rows, watched = self._hold_out(rows, seed)
         course = self._lay_out(rows, watched, schema, loss, before)
-        table, start, n_before = course.table, course.start, 0 if before is None else before.n_iter_
+        table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
         shape = Shape(table.n_rows, table.n_features, table.n_cuts, self._task, n_classes)
         rules = self._rules(schema, loss, settle(self, shape))
@@ -190,7 +190,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         trees += build_trees(grown, table.codes, rules)
         del trees[n_kept * loss.n_scores :]
         scores_of_trees = np.arange(len(trees)) % loss.n_scores
-        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, start)
+        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, course.start)
         fitted["link_"] = loss.link_name
         fitted["n_iter_"] = n_kept
         fitted["history_"] = watch.history()

@@ -50,7 +50,7 @@ PARAMETERS.update(
         "n_estimators": Parameter("int", "Rounds of boosting.", [COUNT]),
         "learning_rate": Parameter(
             "float or 'auto'",
-            "Share of each tree's step that is taken (shrinkage). 'auto': 0.07 to 0.2, as a trial "
+            "Share of each tree's step that is taken (shrinkage). 'auto': 0.06 to 0.2, as a trial "
             "on half of the rows (at most 20,000) suggests; 0.1 with fewer than 100 rows, for "
             "ranking, and where rounds are dropped.",
             [Interval(Real, 0.0, None, closed="neither"), _AUTO],
@@ -63,7 +63,7 @@ PARAMETERS.update(
         "boosting_depth": Parameter(
             "int, None or 'auto'",
             "Longest path from the root; None: no limit. 'auto': 4 (regression: 7; more than two "
-            "classes of 1,500 rows together: 6) if there are fewer than 5,000 rows and 1,500 per "
+            "classes of 1,500 rows together: 5) if there are fewer than 5,000 rows and 1,500 per "
             "class, at most 400 features, and at most 31 leaves are allowed; else no limit.",
             [COUNT, None, _AUTO],
         ),

@@ -21,7 +21,7 @@ from hornbeam.boosting.rows import Rows
 from hornbeam.dtypes import Array
 
 USUAL_RATE = 0.1
-LEAST_RATE, MOST_RATE = 0.07, 0.2
+LEAST_RATE, MOST_RATE = 0.06, 0.2
 LEAST_ROWS = 100  # fewer do not tell
 FEW_ROWS = 10_000  # with more, one half is enough to watch
 MOST_ROWS = 40_000  # more would only cost time
