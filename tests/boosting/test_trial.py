@@ -139,6 +139,11 @@ def test_halves_hold_every_class_with_two_rows() -> None:
     assert trial.LEAST_RATE <= model.learning_rate_ <= trial.MOST_RATE
 
 
+def test_classes_of_one_row_cannot_be_halved() -> None:
+    model = hb.GradientBoostingClassifier(n_estimators=1).fit(X[:100], np.arange(100))
+    assert model.learning_rate_ == trial.USUAL_RATE
+
+
 def test_weights_count_in_the_trial() -> None:
     """Rows of noise that hardly count do not slow a model down."""
     y = np.concatenate([SIGNAL, NOISE])

@@ -46,11 +46,13 @@ def find_rate(rows: Rows, draw: Draw, losses: Callable[[Rows, Rows], Array], see
     seed : int
     """
     n_rows, random = len(rows.target), np.random.default_rng([seed, _TRIAL_KEY])
+    if n_rows < LEAST_ROWS:
+        return USUAL_RATE
     if n_rows > MOST_ROWS:
         rows = rows.chosen(draw(rows, MOST_ROWS / n_rows, random))
     held = draw(rows, 0.5, random)
-    if n_rows < LEAST_ROWS or held.all() or not held.any():
-        return USUAL_RATE
+    if not held.any():
+        return USUAL_RATE  # every class has one row
     one, other = rows.chosen(~held), rows.chosen(held)
     curve = losses(one, other)
     if n_rows < FEW_ROWS:
