@@ -53,3 +53,26 @@ def test_entries_by_row_are_entries_by_feature() -> None:
                 int(table.cell_start[feature]) + (last if found == MISSING_BIN else found)
             )
         assert cells == expected
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_some_rows_of_a_table_are_coded_as_they_were(sparse: bool) -> None:
+    rng = np.random.default_rng(5)
+    matrix = rng.integers(-3, 4, (200, 7)) * (rng.random((200, 7)) < 0.4) * 1.0
+    matrix[rng.random(matrix.shape) < 0.05] = np.nan
+    mask = rng.random(200) < 0.5
+    kind = scipy.sparse.csr_array if sparse else np.asarray
+    table = code(kind(matrix), 7)
+    some, expected = table[mask], code_table_like(table, kind(matrix[mask]), 1)
+    assert some.n_rows == expected.n_rows == mask.sum()
+    np.testing.assert_array_equal(some.entry_start, expected.entry_start)
+    np.testing.assert_array_equal(some.entry_cell, expected.entry_cell)
+    np.testing.assert_array_equal(some.by_row, expected.by_row)
+    assert some.codes.n_codes is table.codes.n_codes
+    if not sparse:  # trees can be grown on them
+        np.testing.assert_array_equal(some.by_column, table.by_column[:, mask])
+        return
+    for name in ("n_rows", "column_start", "column_row", "column_code"):
+        found, wanted = getattr(some.codes, name), getattr(expected.codes, name)
+        np.testing.assert_array_equal(found, wanted)
+        assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None)

@@ -9,6 +9,7 @@ import hashlib
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         n_classes = fitted.get("n_classes_", 1)
         shape = Shape(table.n_rows, table.n_features, table.n_cuts, self._task, n_classes)
         rules = self._rules(schema, loss, settle(self, shape))
-        fitted["learning_rate_"] = self._rate(rows, schema, loss, rules, seed, before)
+        coded = replace(rows, matrix=table)
+        fitted["learning_rate_"] = self._rate(coded, loss, rules, seed, before)
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
             fitted["learning_rate_"],
@@ -261,21 +263,20 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         table = code_table(
             rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
         )
-        if before is not None:
-            start = before.ensemble_.start
-        elif rows.init_score is not None:
-            start = np.zeros(loss.n_scores)
-        else:
-            start = loss.start(rows.target, rows.weight)
+        start = self._start(rows, loss) if before is None else before.ensemble_.start
         scores, validation = self._row_scores(rows, loss, start, before), None
         if watched is not None:
             coded = code_table_like(table, watched.matrix, self.n_jobs)
             validation = (coded, self._row_scores(watched, loss, start, before))
         return Course(table, scores, validation, start)
 
-    def _rate(
-        self, rows: Rows, schema: Schema, loss: Loss, rules: BoostRules, seed: int, before: Any
-    ) -> float:
+    def _start(self, rows: Rows, loss: Loss) -> Array:
+        """Where boosting starts: at the best constants, or at the scores that rows have."""
+        if rows.init_score is not None:
+            return np.zeros(loss.n_scores)
+        return loss.start(rows.target, rows.weight)
+
+    def _rate(self, coded: Rows, loss: Loss, rules: BoostRules, seed: int, before: Any) -> float:
         """The learning rate: as given, as in the fit that this one continues, or tried out."""
         if self.learning_rate != "auto":
             return float(self.learning_rate)
@@ -286,10 +287,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             return USUAL_RATE
 
         def losses(learnt: Rows, watched: Rows) -> Array:
-            course = self._lay_out(learnt, watched, schema, loss, None)
+            start = self._start(learnt, loss)
+            scores, held = (self._row_scores(some, loss, start, None) for some in (learnt, watched))
+            course = Course(learnt.matrix, scores, (watched.matrix, held), start)
             return watched_losses(course, rules, self.order, seed, self.n_jobs)
 
-        return find_rate(rows, self._draw_held, losses, seed)
+        return find_rate(coded, self._draw_held, losses, seed)
 
     def _watch(self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int) -> Watch:
         """Somebody who is told of every round."""

@@ -63,6 +63,8 @@ _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _LEAST_HESSIAN_BITS = 15
 _MOST_GRADIENT_BITS = 30
 _GROUPS_AT_A_TIME = 16
+_SECONDS_PER_SLOPE = 20e-9  # more than it takes: here threads meet only once
+_WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 
 def paying_threads(n_jobs: int | None, seconds: float) -> int:
@@ -282,23 +284,27 @@ class Follower:
         self.seconds = table.n_rows * _SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.Rows = new_arrays(s.Rows, dict.fromkeys(s.Rows._fields, 0))
-        self.nodes: s.Nodes = new_arrays(s.Nodes, dict.fromkeys(s.Nodes._fields, 0))
         lengths = dict.fromkeys(s.Team._fields, 0) | {"words": s.N_WORDS}
         self.team: s.Team = new_arrays(s.Team, lengths)
         self.score_slots = scores.slots(size)
+        self._make_nodes(0)
         compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)
+
+    def _make_nodes(self, most: int) -> None:
+        """Make room for trees of so many nodes."""
+        lengths = dict.fromkeys(s.Nodes._fields, 0) | dict.fromkeys(_WALKED, most)
+        lengths["member"] *= s.MEMBER_WORDS
+        self.nodes: s.Nodes = new_arrays(s.Nodes, lengths)
+        self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
 
     def follow(self, tree: GrownTree, values: Array, which: int) -> None:
         """Add the values of a tree's leaves to score ``which`` of every row."""
-        nodes = self.nodes._replace(
-            child=tree.child,
-            feature=tree.feature,
-            cut=tree.cut,
-            missing_left=tree.missing_left,
-            member=tree.member.ravel(),
-        )
-        slots = make_slots(self.table, self.rows, nodes, self.team)
-        own, words = self.score_slots, self.team.words
+        if len(tree.child) > len(self.nodes.child):
+            self._make_nodes(2 * len(tree.child))
+        for name in _WALKED:
+            array = getattr(tree, name)
+            getattr(self.nodes, name)[: array.size] = array.ravel()
+        slots, own, words = self.slots, self.score_slots, self.team.words
         words[:] = 0
         run_team(
             lambda rank: rounds.follow(slots, own[rank], values, which),
@@ -369,17 +375,20 @@ class RowScores:
             [peaks[:, 0].max(), peaks[:, 1].max(), peaks[:, 2].sum(), peaks[:, 3].min()]
         )
 
+    def _size(self, n_jobs: int | None) -> int:
+        """How many threads pay for one look at every score."""
+        return paying_threads(n_jobs, self.n_rows * self.loss.n_scores * _SECONDS_PER_SLOPE)
+
     def take_slopes(self, n_jobs: int | None) -> None:
         """Take the slopes at the scores as they are."""
         n_units, step = self.units()
-        size = thread_count(n_jobs, self.n_rows * self.loss.n_scores * 5e-9)
-        slots, words = self.slots(size), np.zeros(s.N_WORDS, np.int64)
+        slots, words = self.slots(self._size(n_jobs)), np.zeros(s.N_WORDS, np.int64)
         fill = self.loss.fill
         self.reset_peaks()
         compiled(rounds.take_slopes, rounds.SLOPES_SIGNATURE)
         run_team(
             lambda rank: rounds.take_slopes(slots[rank], words, fill, n_units, step),
-            size,
+            len(slots),
             words,
             0.0,
         )
@@ -388,13 +397,12 @@ class RowScores:
     def mean_loss(self, n_jobs: int | None) -> float:
         """Weighted mean of the loss."""
         n_units, step = self.units()
-        size = thread_count(n_jobs, self.n_rows * self.loss.n_scores * 5e-9)
-        slots, words = self.slots(size), np.zeros(s.N_WORDS, np.int64)
+        slots, words = self.slots(self._size(n_jobs)), np.zeros(s.N_WORDS, np.int64)
         measure = self.loss.measure
         compiled(rounds.take_losses, rounds.SLOPES_SIGNATURE)
         run_team(
             lambda rank: rounds.take_losses(slots[rank], words, measure, n_units, step),
-            size,
+            len(slots),
             words,
             0.0,
         )

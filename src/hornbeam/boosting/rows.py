@@ -27,9 +27,9 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that were read: a float matrix, targets, weights."""
+    """Rows that were read: features, targets, weights."""
 
-    matrix: Any
+    matrix: Any  # of floats, or a `CodedTable`
     target: Array
     weight: Array
     init_score: Array | None

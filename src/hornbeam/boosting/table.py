@@ -54,6 +54,14 @@ class CodedTable:
     entry_start: Array
     entry_cell: Array
 
+    def __getitem__(self, mask: Array) -> CodedTable:
+        """Some of the rows, coded as they are; ``mask`` tells which."""
+        if isinstance(self.codes, SparseCodes):
+            return _lay_out_sparse(self.codes[mask])
+        rows = np.flatnonzero(mask)
+        by_column = self.by_column.take(rows, axis=1)
+        return replace(self, n_rows=len(rows), by_row=self.by_row[rows], by_column=by_column)
+
     @property
     def is_sparse(self) -> bool:
         """Whether only entries that are not zero are there."""

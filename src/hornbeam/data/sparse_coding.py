@@ -45,6 +45,19 @@ class SparseCodes:
     zero_code: Array
     category_code: dict[int, Array] = field(default_factory=dict)
 
+    def __getitem__(self, mask: Array) -> SparseCodes:
+        """Some of the rows, coded as they are; ``mask`` tells which."""
+        kept = mask[self.column_row]
+        start = np.concatenate([[0], np.cumsum(kept)])[self.column_start]
+        row = (np.cumsum(mask, dtype=np.int32) - 1)[self.column_row[kept]]
+        return replace(
+            self,
+            n_rows=int(np.count_nonzero(mask)),
+            column_start=start.astype(np.int64),
+            column_row=row.astype(np.int32),
+            column_code=self.column_code[kept],
+        )
+
     @property
     def is_category(self) -> Array:
         """No column of a sparse matrix is a category."""
