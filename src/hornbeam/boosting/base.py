@@ -22,7 +22,7 @@ from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
-from hornbeam.boosting.grower import BoostRules, RowScores
+from hornbeam.boosting.grower import USUAL_KERNELS, BoostRules, RowScores
 from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.presets import preset_parameters
@@ -35,6 +35,7 @@ from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.losses import Loss, LossOptions, apply_link, resolve
 from hornbeam.params import check_params, unknown_parameter
+from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
@@ -155,6 +156,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         self, given: Given, valid: Given | None, callbacks: Sequence[Any], before: Any
     ) -> dict[str, Any]:
         """Boost; returns all fitted attributes."""
+        begin(USUAL_KERNELS)
         fitted, matrix = self._learn_schema(given.X, before)
         schema, seed = fitted["schema_"], fitted["seed_"]
         rows = self._read_rows(given, matrix, fitted)

@@ -91,7 +91,8 @@ def boost(
     loss = scores.loss
     scores.take_slopes(n_jobs)
     check_slopes(loss, scores.peak, rounds.order)
-    growers = _make_growers(table, rules, scores, n_jobs)
+    followed = validation is not None or rounds.drop_rate > 0.0
+    growers = _make_growers(table, rules, scores, n_jobs, followed)
     watcher = None if validation is None else Follower(*validation, n_jobs)
     followers = [] if watcher is None else [watcher]
     if rounds.drop_rate > 0.0:
@@ -157,11 +158,11 @@ def _falls(hessians: Sequence[float], n_scores: int) -> list[float]:
 
 
 def _make_growers(
-    table: CodedTable, rules: BoostRules, scores: RowScores, n_jobs: int | None
+    table: CodedTable, rules: BoostRules, scores: RowScores, n_jobs: int | None, followed: bool
 ) -> list[BoostedGrower]:
     """One grower with all threads, or one per thread where a round has several trees."""
     n_scores = scores.loss.n_scores
-    first = BoostedGrower(table, rules, scores, n_jobs, alone=n_scores > 1)
+    first = BoostedGrower(table, rules, scores, n_jobs, alone=n_scores > 1, followed=followed)
     size = min(n_scores, paying_threads(n_jobs, first.seconds * n_scores))
     others = [BoostedGrower(table, rules, scores, n_jobs, alone=True) for _ in range(size - 1)]
     return [first, *others]

@@ -48,6 +48,7 @@ from hornbeam.kernels.boosting.sparse import (
 from hornbeam.kernels.slopes import NEW_PEAK
 from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES
 from hornbeam.losses import Loss
+from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import run_team, thread_count
@@ -65,6 +66,22 @@ _MOST_GRADIENT_BITS = 30
 _GROUPS_AT_A_TIME = 16
 _SECONDS_PER_SLOPE = 20e-9  # more than it takes: here threads meet only once
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
+
+_USUAL_STEPS = {
+    s.MAKE_ROOT: make_root,
+    s.PLAN_BUILD: plan_build,
+    s.COUNT_AND_SEARCH: count_and_search,
+    s.SEARCH_FEATURES: search_features,
+    s.ADOPT_NODES: adopt_nodes,
+    s.NEXT_SPLIT: next_split,
+    s.SETTLE: settle_split,
+}
+# What every fit needs, with the signatures, so that compiling can begin before the data are read.
+USUAL_KERNELS = (
+    (grow_boosted, GROW_SIGNATURE),
+    (rounds.advance, rounds.ADVANCE_SIGNATURE),
+    *((step, s.STEP_SIGNATURE) for step in _USUAL_STEPS.values()),
+)
 
 
 def paying_threads(n_jobs: int | None, seconds: float) -> int:
@@ -128,7 +145,8 @@ class GrownTree:
 class BoostedGrower:
     """Arrays and threads for growing trees on one table.
 
-    One that works ``alone`` has a thread of its own beside other growers of the same scores.
+    One that works ``alone`` has a thread of its own beside other growers of the same scores;
+    of one that is ``followed``, other rows follow the trees (`Follower`).
     """
 
     def __init__(
@@ -138,6 +156,7 @@ class BoostedGrower:
         scores: RowScores,
         n_jobs: int | None,
         alone: bool = False,
+        followed: bool = False,
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = _most_leaves(rules, n_rows)
@@ -148,7 +167,9 @@ class BoostedGrower:
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
-        _set_addresses(self.table, _steps(table, rules, self.size))
+        steps = _steps(table, rules, self.size)
+        compile_all([*_kernels(steps, followed), *USUAL_KERNELS])
+        _set_addresses(self.table, steps)
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
@@ -196,8 +217,6 @@ class BoostedGrower:
         self.words = self.team.words
         self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
-        compiled(grow_boosted, GROW_SIGNATURE)
-        compiled(rounds.advance, rounds.ADVANCE_SIGNATURE)
 
     def grow(self, which: int, seed: int, active: Array, fall: float = 1.0) -> GrownTree:
         """Grow a tree on the slopes of score ``which``; ``active`` are the features drawn.
@@ -438,16 +457,9 @@ def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
     """The kernels that growth calls by address: only what this fit needs is compiled."""
     sparse, draws = table.is_sparse, rules.subsample < 1.0
     bundled, categories = bool(table.bundles.is_shared.any()), bool(table.codes.is_category.any())
-    steps = {
+    steps = _USUAL_STEPS | {
         s.LAY_OUT_ROWS: lay_out_drawn if draws else lay_out_all,
-        s.MAKE_ROOT: make_root,
-        s.PLAN_BUILD: plan_build,
         s.COUNT_COLUMNS: count_sparse_alone if sparse else count_columns,
-        s.COUNT_AND_SEARCH: count_and_search,
-        s.SEARCH_FEATURES: search_features,
-        s.ADOPT_NODES: adopt_nodes,
-        s.NEXT_SPLIT: next_split,
-        s.SETTLE: settle_split,
     }
     if size > 1:
         steps[s.COUNT_SHARED] = count_sparse_shared if sparse else count_shared
@@ -469,6 +481,17 @@ def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
     if _draws_features(rules):
         steps[s.CHOOSE_FEATURES] = choose_features
     return steps
+
+
+def _kernels(steps: dict[int, Any], followed: bool) -> list[Kernel]:
+    """The kernels of a fit, with their signatures."""
+    kernels = [(step, s.STEP_SIGNATURE) for step in steps.values()]
+    if followed:
+        kernels += [
+            (rounds.follow, rounds.FOLLOW_SIGNATURE),
+            (rounds.take_losses, rounds.SLOPES_SIGNATURE),
+        ]
+    return kernels
 
 
 def _set_addresses(table: s.Table, steps: dict[int, Any]) -> None:

@@ -27,6 +27,7 @@ from hornbeam.kernels.quinlan.grow import (
 from hornbeam.kernels.quinlan.order import DIGITS
 from hornbeam.kernels.quinlan.search import search_category, search_number
 from hornbeam.kernels.quinlan.split import split_node
+from hornbeam.runtime.companion import compile_all
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
@@ -280,9 +281,11 @@ def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.
         s.SPLIT: split_node,
         s.GROUP: group_categories,
     }
+    if not rules.grouping:
+        del steps[s.GROUP]
+    compile_all([(step, s.STEP_SIGNATURE) for step in steps.values()])
     for place, step in steps.items():
-        if place != s.GROUP or rules.grouping:
-            whole[place] = address_of(step, s.STEP_SIGNATURE)
+        whole[place] = address_of(step, s.STEP_SIGNATURE)
     real = np.zeros(s.N_REAL, STAT)
     real[s.MIN_LEAF] = rules.min_leaf
     real[s.MIN_SPLIT] = 2.0 * rules.min_leaf

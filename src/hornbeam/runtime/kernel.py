@@ -180,6 +180,14 @@ def compiled(dispatcher: Any, signature: Any) -> Any:
     return dispatcher.overloads[signature.args]
 
 
+def is_at_hand(dispatcher: Any, signature: Any) -> bool:
+    """Whether a kernel is compiled for a signature, here or in the cache on disk."""
+    if signature.args in dispatcher.overloads:
+        return True
+    path = dispatcher._cache._path(signature, dispatcher.targetctx.codegen())
+    return path is not None and path.exists()
+
+
 def address_of(dispatcher: Any, signature: Any) -> int:
     """Address of a kernel's machine code, for `runtime.atomics.call_address`."""
     result = compiled(dispatcher, signature)

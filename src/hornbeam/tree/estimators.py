@@ -39,8 +39,9 @@ from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import OutputProbabilities
 from hornbeam.pruning.functions import class_counts, prune_on
+from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
-from hornbeam.tree.grower import GrowthRules, Target
+from hornbeam.tree.grower import GrowthRules, Target, usual_kernels
 from hornbeam.tree.model import SingleTreeModel
 from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning import prune_by_cost, pruning_path
@@ -123,6 +124,14 @@ class BaseDecisionTree(
     ) -> tuple[Schema, Any, Array, dict[str, Any]]:
         """Schema, matrix and weights of the rows, and the fitted attributes they give."""
         check_params(self)
+        begin(
+            usual_kernels(
+                as_bytes=self.finder != "exact",
+                classes=is_classifier(self),
+                draws=self.max_features is not None,
+                random_cuts=self.splitter == "random",
+            )
+        )
         name = type(self).__name__
         schema, matrix = Schema.learn(X, name, self.categorical_features, self.unseen)
         n_rows = matrix.shape[0]

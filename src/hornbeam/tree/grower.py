@@ -51,6 +51,7 @@ from hornbeam.kernels.split_categories import (
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
+from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
@@ -112,6 +113,28 @@ class Target:
         both = self.labels if self.labels is not None else self.values
         assert both is not None
         return int(both.shape[1])
+
+
+def usual_kernels(as_bytes: bool, classes: bool, draws: bool, random_cuts: bool) -> list[Kernel]:
+    """What a fit will probably need, so that compiling can begin before the data are read."""
+    plan = plan_drawn if draws or (as_bytes and random_cuts) else plan_all
+    part = _part_kernel(as_bytes, 1 if classes else 0, 0 if classes else 3)
+    kernels = [
+        (expand, EXPAND_SIGNATURE),
+        (settle, SETTLE_SIGNATURE),
+        (plan, PLAN_SIGNATURE),
+        (part, PART_SIGNATURE),
+    ]
+    if not as_bytes:
+        search = search_random_number if random_cuts else search_number
+        kernels += [
+            (sort_rows, SORT_SIGNATURE),
+            (order_entries, ORDER_SIGNATURE),
+            (search, SEARCH_SIGNATURE),
+        ]
+    elif classes and not random_cuts:
+        kernels.append((fill_class_cells, FILL_SIGNATURE))
+    return kernels
 
 
 def grow_nodes(
@@ -178,7 +201,7 @@ class Stage:
         most_rows: int,
         size: int,
     ) -> None:
-        compiled(expand, EXPAND_SIGNATURE)
+        compile_all([(expand, EXPAND_SIGNATURE)])
         self.seconds = growth_seconds(most_rows, len(codes.n_codes), rules)
         self.size = size
         self.problem = _make_problem(codes, target, criterion, rules)

@@ -74,10 +74,9 @@ def choose_features(slots, node, which, unused, unused_too, rank):
             if not allowed:
                 team.may_ask[at + feature] = 0
     key = derive(whole[SEED], n_features)
-    if whole[FEATURES_BY_LEVEL] < n_active:
-        level_key = derive(key, nodes.depth[node])
-        keep_smallest(table, team, team.may_ask, at, n_active, level_key, whole[FEATURES_BY_LEVEL])
-    if whole[FEATURES_BY_NODE] < n_active:
-        node_key = derive(derive(key, -1), node)
-        keep_smallest(table, team, team.may_ask, at, n_active, node_key, whole[FEATURES_BY_NODE])
+    own_key, kept = derive(key, nodes.depth[node]), whole[FEATURES_BY_LEVEL]
+    for _ in range(2):  # once for the level, then for the node
+        if kept < n_active:
+            keep_smallest(table, team, team.may_ask, at, n_active, own_key, kept)
+        own_key, kept = derive(derive(key, -1), node), whole[FEATURES_BY_NODE]
     return 0.0
