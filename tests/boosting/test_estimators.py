@@ -190,9 +190,16 @@ def test_growth_orders() -> None:
 
 @pytest.mark.usefixtures("real_threads")
 @pytest.mark.mission("X5")
-@pytest.mark.quick
 @pytest.mark.parametrize(
-    "way", [{}, {"subsample": 0.6}, {"growth": "level"}, {"order": 1}], ids=repr
+    "way",
+    [
+        {},  # with a trial of the learning rate
+        pytest.param({"learning_rate": 0.1}, marks=pytest.mark.quick),
+        {"subsample": 0.6},
+        {"growth": "level", "learning_rate": 0.1},
+        {"order": 1, "learning_rate": 0.1},
+    ],
+    ids=repr,
 )
 def test_a_sparse_table_is_the_dense_one(way: dict[str, Any]) -> None:
     random = np.random.default_rng(1)
