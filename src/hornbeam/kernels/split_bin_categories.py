@@ -68,32 +68,26 @@ def note_group(scratch, group, code):
 
 
 @inlined
-def list_groups(problem, scratch, feature, n_classes):
-    """List the categories that a node has, as groups of one key each; returns how many."""
-    n_codes, words, occupied = problem.n_codes[feature], scratch.cell_words, scratch.occupied
-    n_groups = 0
+def category_of(scratch, group):
+    """The category of a group."""
+    return int64(scratch.keys[group] >> uint64(32))
+
+
+@inlined
+def list_occupied(scratch, n_codes):
+    """List the codes that are noted as occupied, as groups of one key each; returns how many."""
+    occupied, n_groups = scratch.occupied, int64(0)
     for word in range((n_codes >> 6) + 1):
         bits = occupied[word]
         occupied[word] = uint64(0)
         while bits != uint64(0):
             code = (word << 6) + trailing_zeros(bits)
             bits &= bits - uint64(1)
-            if code >= n_codes:
-                break
-            content = int64(0)
-            for k in range(n_classes):
-                content += words[code * n_classes + k]
-            if content > 0:
+            if code < n_codes:  # missing values are no group
                 note_group(scratch, n_groups, code)
                 n_groups += 1
     scratch.ask[ASK_IN_SPARE] = 0
     return n_groups
-
-
-@inlined
-def category_of(scratch, group):
-    """The category of a group."""
-    return int64(scratch.keys[group] >> uint64(32))
 
 
 @part
@@ -145,6 +139,20 @@ def note_members(problem, scratch, feature, n_groups, n_left, desk, rank):
 
 
 # --- class weights ---------------------------------------------------------------------
+
+
+@inlined
+def list_class_groups(scratch, n_codes, n_classes):
+    """List the categories that a node has; returns how many."""
+    n_groups = int64(0)
+    for group in range(list_occupied(scratch, n_codes)):
+        code, content = category_of(scratch, group), int64(0)
+        for k in range(n_classes):
+            content += scratch.cell_words[code * n_classes + k]
+        if content > 0:  # where rows are many, all codes are noted
+            note_group(scratch, n_groups, code)
+            n_groups += 1
+    return n_groups
 
 
 def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -209,7 +217,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
         words = scratch.cell_words
         call_address(problem.whole[FILL], (slots, node, feature))
-        n_groups = list_groups(problem, scratch, feature, n_classes)
+        n_groups = list_class_groups(scratch, n_codes, n_classes)
         n_missing = int64(0)
         for k in range(n_classes):
             n_missing += words[n_codes * n_classes + k] >> 32
@@ -266,19 +274,10 @@ def list_value_groups(problem, rows, scratch, feature, first, last):
         cells[WIDTH * code] += 1.0
         for k in range(3):
             cells[WIDTH * code + 1 + k] += stats[3 * j + k]
-    n_groups = 0
-    for word in range((n_codes >> 6) + 1):
-        bits = occupied[word]
-        occupied[word] = uint64(0)
-        while bits != uint64(0):
-            code = (word << 6) + trailing_zeros(bits)
-            bits &= bits - uint64(1)
-            if code >= n_codes:
-                break
-            note_group(scratch, n_groups, code)
-            scratch.group_mean[n_groups] = cells[WIDTH * code + 2] / cells[WIDTH * code + 1]
-            n_groups += 1
-    scratch.ask[ASK_IN_SPARE] = 0
+    n_groups = list_occupied(scratch, n_codes)
+    for group in range(n_groups):
+        cell = WIDTH * category_of(scratch, group)
+        scratch.group_mean[group] = cells[cell + 2] / cells[cell + 1]
     return n_groups
 
 
