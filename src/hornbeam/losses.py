@@ -321,7 +321,10 @@ def _link_log(scores: Array) -> Array:
 
 
 def _two_classes(scores: Array) -> Array:
-    return np.stack([scipy.special.expit(-scores[:, 0]), scipy.special.expit(scores[:, 0])], axis=1)
+    shares = np.empty((len(scores), 2))
+    scipy.special.expit(-scores[:, 0], out=shares[:, 0])
+    scipy.special.expit(scores[:, 0], out=shares[:, 1])
+    return shares
 
 
 def _link_half_logit(scores: Array) -> Array:
