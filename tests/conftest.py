@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,29 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the shared data sets (../shared/data) are not on this machine")
     return SHARED_DATA
+
+
+@pytest.fixture
+def in_eight_threads() -> Callable[[Callable[[int], None]], None]:
+    """Calls a function with 0 to 7, each in a thread of its own, all at once."""
+
+    def run(work: Callable[[int], None]) -> None:
+        errors: list[BaseException] = []
+        begin = threading.Barrier(8)
+
+        def call(number: int) -> None:
+            begin.wait()
+            try:
+                work(number)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert not errors, errors[0]
+        assert not any(thread.is_alive() for thread in threads)
+
+    return run

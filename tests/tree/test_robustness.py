@@ -75,27 +75,13 @@ def test_small_nodes_and_many_threads() -> None:
 # --- Python threads -----------------------------------------------------------------------------
 
 
-def test_eight_python_threads_fit_and_predict_at_once(expected: Any) -> None:
-    wrong: list[Any] = []
-    begin = threading.Barrier(8)
-
+def test_eight_python_threads_fit_and_predict_at_once(expected: Any, in_eight_threads: Any) -> None:
     def work(seed: int) -> None:
-        begin.wait()
-        try:
-            for turn in range(4):
-                number = (seed + turn) % len(MODELS)
-                if fit_and_predict(number) != expected[number]:
-                    wrong.append(number)
-        except BaseException as error:
-            wrong.append(error)
+        for turn in range(4):
+            number = (seed + turn) % len(MODELS)
+            assert fit_and_predict(number) == expected[number]
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not wrong
-    assert not any(thread.is_alive() for thread in threads)
+    in_eight_threads(work)
 
 
 def test_one_model_predicts_in_eight_threads(expected: Any) -> None:
