@@ -37,6 +37,7 @@ from hornbeam.kernels.slopes import (
     NEW_PEAK,
     PEAK_BAD,
     PEAK_LEAST,
+    SIZE_WHICH,
     TINY_HESSIAN,
     SlopeArrays,
     call_fill,
@@ -53,6 +54,7 @@ from hornbeam.kernels.slopes import (
     make_rank_measure,
     make_softmax_fill,
     make_softmax_measure,
+    make_softmax_prepare,
 )
 from hornbeam.runtime.kernel import address_of, fingerprint, with_own_name
 from hornbeam.runtime.pointers import make_slots
@@ -431,9 +433,10 @@ def _row_kernels(
     return fill, make_measure(_inner(value, variant), variant)
 
 
-def _softmax_kernels(with_reference: bool, variant: str | None) -> tuple[Any, Any]:
-    fill = make_softmax_fill(with_reference, variant)
-    return fill, make_softmax_measure(with_reference, variant)
+def _softmax_kernels(with_reference: bool, variant: str | None) -> tuple[Any, Any, Any]:
+    makers = (make_softmax_fill, make_softmax_measure, make_softmax_prepare)
+    fill, measure, prepare = (make(with_reference, variant) for make in makers)
+    return fill, measure, prepare
 
 
 def _rank_kernels(variant: str | None) -> tuple[Any, Any]:
@@ -449,7 +452,7 @@ class _Declaration:
 
     task: Task
     metric: str
-    kernels: Callable[[str], tuple[Any, Any]]
+    kernels: Callable[[str], tuple[Any, ...]]
     start: Start
     link: str = "identity"
     leaf_rule: LeafRule = "newton"
@@ -619,14 +622,14 @@ class LossOptions:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A loss, compiled: the addresses of its two kernels and what goes with them."""
+    """A loss, compiled: the addresses of its kernels and what goes with them."""
 
     name: str
     task: Task
     n_scores: int
     settings: Array  # float64, handed to the kernels
     fill: int  # address, see kernels/slopes.py
-    kernels: tuple[Any, Any]  # fill and measure, which keeps the code at the addresses alive
+    kernels: tuple[Any, ...]  # fill, measure, prepare; keeps the code at the addresses alive
     leaf_rule: LeafRule
     constant_hessian: bool
     convex: bool
@@ -640,6 +643,11 @@ class Loss:
     def measure(self) -> int:
         """Address of the other kernel; it is compiled when losses are first summed up."""
         return address_of(self.kernels[1], MEASURE_SIGNATURE)
+
+    @cached_property
+    def prepare(self) -> int:
+        """Address of the kernel that finds what the slopes of several scores share, or 0."""
+        return address_of(self.kernels[2], MEASURE_SIGNATURE) if len(self.kernels) > 2 else 0
 
     @property
     def leaf_parameter(self) -> float:
@@ -677,7 +685,7 @@ def check_slopes(loss: Loss, peak: Array, order: int) -> None:
 
 
 @cache
-def _built_in_kernels(name: str) -> tuple[Any, Any]:
+def _built_in_kernels(name: str) -> tuple[Any, ...]:
     return _DECLARED[name].kernels(name)
 
 
@@ -1103,11 +1111,11 @@ def _arrays(
         np.ascontiguousarray(y, np.float64),
         np.ascontiguousarray(weight[:1] if shared else weight, np.float64),
         np.ascontiguousarray(scores, np.float64).reshape(-1),
-        np.empty(2 * n_rows * loss.n_scores if order else 0, np.float32),
+        np.empty(2 * n_rows if order else 0, np.float32),
         loss.settings,
         np.ascontiguousarray(groups, np.int64),
-        np.array([n_rows, loss.n_scores, 0 if shared else 1, order], np.int64),
-        np.empty(4 * largest),
+        np.array([n_rows, loss.n_scores, 0 if shared else 1, order, 0], np.int64),
+        np.empty(n_rows if order and loss.prepare else 4 * largest),
         np.array(NEW_PEAK),
     )
     return arrays, n_units
@@ -1123,8 +1131,14 @@ def slopes_of(
 ) -> tuple[Array, Array]:
     """Slopes (scores, rows, 2) in one thread, and ``peak``; scores are score-major."""
     arrays, n_units = _arrays(loss, y, weight, scores, order, groups)
-    call_fill(make_slots(arrays), loss.fill, 0, n_units)
-    return arrays.slopes.reshape(loss.n_scores, len(y), 2), arrays.peak
+    slots, slopes = make_slots(arrays), np.empty((loss.n_scores, len(y), 2), np.float32)
+    if loss.prepare:
+        call_measure(slots, loss.prepare, 0, n_units)
+    for k in range(loss.n_scores):
+        arrays.sizes[SIZE_WHICH] = k
+        call_fill(slots, loss.fill, 0, n_units)
+        slopes[k] = arrays.slopes.reshape(-1, 2)
+    return slopes, arrays.peak
 
 
 def total_loss(

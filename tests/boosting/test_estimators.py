@@ -237,7 +237,7 @@ def entries_and_bytes(n_rows: int, n_features: int, n_entries: int) -> tuple[int
     scores = RowScores(loss, random.normal(size=n_rows), np.ones(n_rows), np.zeros(1), 2)
     scores.take_slopes(1)
     grower = BoostedGrower(table, BoostRules(max_leaf_nodes=4), scores, 1)
-    grower.grow(0, 0, np.arange(n_features))
+    grower.grow(0, np.arange(n_features))
     kept = [*grower.table, *grower.rows, *grower.nodes, *grower.team]
     return len(grower.table.entry_cell), sum(array.nbytes for array in kept)
 

@@ -15,6 +15,7 @@ from hornbeam.kernels.slopes import (
     PEAK_GRADIENT,
     PEAK_HESSIAN,
     PEAK_LEAST,
+    SIZE_WHICH,
     call_fill,
     call_measure,
     exp,
@@ -108,13 +109,19 @@ def make(name, task, n_classes, n=700, seed=0, **options):
 
 def in_chunks(loss, y, weight, scores, groups, places, order=2):
     arrays, n_units = losses._arrays(loss, y, weight, scores, order, groups)
-    slots = make_slots(arrays)
+    slots, slopes = make_slots(arrays), []
     ends = [0, *places, n_units]
     total = 0.0
     for first, last in pairwise(ends):
-        call_fill(slots, loss.fill, first, last)
+        if loss.prepare:
+            call_measure(slots, loss.prepare, first, last)
         total += call_measure(slots, loss.measure, first, last)
-    return arrays.slopes, arrays.peak, total
+    for which in range(loss.n_scores):
+        arrays.sizes[SIZE_WHICH] = which
+        for first, last in pairwise(ends):
+            call_fill(slots, loss.fill, first, last)
+        slopes.append(arrays.slopes.copy())
+    return np.array(slopes), arrays.peak, total
 
 
 @pytest.mark.parametrize(("name", "task", "n_classes"), CASES)

@@ -617,7 +617,7 @@ def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> N
             f"min_child_weight={rules.min_child_weight:g}: choose a smaller one, or scale y or "
             "sample_weight"
         )
-    elif scores.peak[0] == 0.0 and np.ptp(scores.target) > 0.0:
+    elif scores.loss.n_scores == 1 and scores.peak[0] == 0.0 and np.ptp(scores.target) > 0.0:
         reason = "all gradients round to zero: scale y, so that its values are not so small"
     else:
         return

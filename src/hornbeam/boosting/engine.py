@@ -90,7 +90,6 @@ def boost(
     table, scores, validation = course.table, course.scores, course.validation
     loss = scores.loss
     scores.take_slopes(n_jobs)
-    check_slopes(loss, scores.peak, rounds.order)
     followed = validation is not None or rounds.drop_rate > 0.0
     growers = _make_growers(table, rules, scores, n_jobs, followed)
     watcher = None if validation is None else Follower(*validation, n_jobs)
@@ -115,7 +114,10 @@ def boost(
         def add_tree(grower: BoostedGrower, which: int) -> None:
             seed = _seed_of(rounds.seed, number, which)  # noqa: B023  (runs within the round)
             active = _draw_features(rules, table.n_features, seed)
-            tree = grower.grow(which, seed, active, falls[which])  # noqa: B023
+            if loss.n_scores > 1:
+                grower.take_slopes(which)
+            check_slopes(loss, grower.peak, rounds.order)
+            tree = grower.grow(seed, active, falls[which])  # noqa: B023
             if refit:
                 _refit_leaves(tree, grower, before, which, n_jobs)  # noqa: B023
             tree.value = rate * tree.value  # noqa: B023
@@ -133,7 +135,6 @@ def boost(
             _scale_rounds(result, dropped, loss.n_scores, share, followers)
         if not at_once:
             scores.take_slopes(n_jobs)
-        check_slopes(loss, scores.peak, rounds.order)
         report = RoundReport(
             number + 1,
             scores.mean_loss(n_jobs) if measure_train else np.nan,

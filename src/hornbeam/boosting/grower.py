@@ -8,7 +8,7 @@ values of its leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from hornbeam.kernels.boosting.sparse import (
     count_sparse_shared,
     prepare_sparse,
 )
-from hornbeam.kernels.slopes import NEW_PEAK
+from hornbeam.kernels.slopes import NEW_PEAK, SIZE_WHICH
 from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES
 from hornbeam.losses import Loss
 from hornbeam.runtime.companion import Kernel, compile_all
@@ -173,12 +173,14 @@ class BoostedGrower:
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
-        slope, self.lends_leaves = scores.slope, scores.loss.n_scores > 1
+        self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
+        slope = self.desk.arrays.slope
+        lends_leaves = scores.loss.n_scores > 1  # until the next slopes are taken
         self.rows = s.Rows(
-            slope,  # those of one score are chosen for each tree
+            slope,
             slope.view(np.int64),
             np.zeros(2 * n_rows + s.AHEAD, ROW),
-            slope.view(np.int32) if self.lends_leaves else np.empty(n_rows, np.int32),
+            slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + 1, np.int64),
         )
@@ -218,14 +220,33 @@ class BoostedGrower:
         self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
 
-    def grow(self, which: int, seed: int, active: Array, fall: float = 1.0) -> GrownTree:
-        """Grow a tree on the slopes of score ``which``; ``active`` are the features drawn.
+    @property
+    def peak(self) -> Array:
+        """The largest slopes of the score that the next tree is grown for."""
+        return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.arrays.peak
+
+    def take_slopes(self, which: int) -> None:
+        """Take the slopes of one of several scores; what they share was found before."""
+        desk, words, n_rows = self.desk, self.words, self.scores.n_rows
+        desk.arrays.sizes[SIZE_WHICH] = which
+        desk.arrays.peak[:] = NEW_PEAK
+        words[:] = 0
+        fill = self.scores.loss.fill
+        run_team(
+            lambda rank: rounds.take_slopes(desk.slots, words, fill, n_rows, s.CHUNK),
+            1,
+            words,
+            self.seconds,
+        )
+
+    def grow(self, seed: int, active: Array, fall: float = 1.0) -> GrownTree:
+        """Grow a tree on the slopes; ``active`` are the features drawn.
 
         ``fall`` is the share of lambda that counts.
         """
         table = self.table
         penalty = table.real[s.LAMBDA] = fall * self.rules.reg_lambda
-        units = _set_units(table, self.scores.peak, self.scores.equal_hessians)
+        units = _set_units(table, self.peak, self.scores.equal_hessians)
         n_active = len(active)
         self._choose(active)
         for place, share in (
@@ -240,12 +261,6 @@ class BoostedGrower:
         table.whole[s.SEED] = seed
         subsample = self.rules.subsample
         table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
-        n_rows = self.scores.n_rows
-        slope = self.scores.slope.ctypes.data + 8 * which * n_rows  # of this score
-        self.slots[s.SLOPE_AT : s.SLOPE_AT + 2] = slope, 2 * n_rows
-        self.slots[s.WORD_AT : s.WORD_AT + 2] = slope, n_rows
-        if self.lends_leaves:
-            self.slots[s.LEAF_AT : s.LEAF_AT + 2] = slope, n_rows
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
@@ -333,6 +348,13 @@ class Follower:
         )
 
 
+class ScoreDesk(NamedTuple):
+    """What a thread needs to work on scores: addresses, and the arrays behind them."""
+
+    slots: Array
+    arrays: rounds.Scores
+
+
 class RowScores:
     """Targets, scores and slopes of some rows under a loss."""
 
@@ -352,13 +374,15 @@ class RowScores:
         self.weight = np.ascontiguousarray(weight[:1] if even else weight, STAT)
         self.score = np.empty(n_scores * self.n_rows, STAT)
         self.score.reshape(n_scores, -1)[:] = np.asarray(start).reshape(n_scores, -1)
-        self.slope = np.empty(2 * n_scores * self.n_rows, np.float32)
+        # of one score: those of several are taken in turn, and each grower has room for one
+        self.slope = np.empty(2 * self.n_rows if n_scores == 1 else 0, np.float32)
+        self.common = np.empty(self.n_rows if loss.prepare else 0, STAT)
         self.groups = np.zeros(1, np.int64) if groups is None else groups
-        self.sizes = np.array([self.n_rows, n_scores, 0 if even else 1, order], np.int64)
+        self.sizes = np.array([self.n_rows, n_scores, 0 if even else 1, order, 0], np.int64)
         n_units, step = self.units()
         self.sums = np.zeros(-(-n_units // step), STAT)
         self.peak = np.array(NEW_PEAK)
-        self._rooms: list[tuple[Array, rounds.Scores]] = []
+        self._desks: list[ScoreDesk] = []
         self.equal_hessians = even and (loss.constant_hessian or order == 1)
 
     def units(self) -> tuple[int, int]:
@@ -369,68 +393,68 @@ class RowScores:
 
     def slots(self, size: int) -> list[Array]:
         """What kernels need, for each of some threads."""
-        while len(self._rooms) < size:
-            self._rooms.append(self._make_room())
-        return [slots for slots, _ in self._rooms[:size]]
+        return [self.desk(rank).slots for rank in range(size)]
 
-    def _make_room(self) -> tuple[Array, rounds.Scores]:
-        """What kernels need in a thread, and the arrays behind it."""
+    def desk(self, rank: int) -> ScoreDesk:
+        """The desk of a thread."""
+        while len(self._desks) <= rank:
+            self._desks.append(self._make_desk(self.slope, self.sizes))
+        return self._desks[rank]
+
+    def new_desk(self) -> ScoreDesk:
+        """A desk with room for the slopes of one of several scores."""
+        return self._make_desk(np.empty(2 * self.n_rows, np.float32), self.sizes.copy())
+
+    def _make_desk(self, slope: Array, sizes: Array) -> ScoreDesk:
         longest = int(np.diff(self.groups).max(initial=1)) if len(self.groups) > 1 else 1
+        scratch = self.common if len(self.common) else np.zeros(4 * longest)
         arrays = rounds.Scores(
-            self.target, self.weight, self.score, self.slope, self.loss.settings,
-            self.groups, self.sizes, np.zeros(4 * longest), np.array(NEW_PEAK), self.sums,
+            self.target, self.weight, self.score, slope, self.loss.settings,
+            self.groups, sizes, scratch, np.array(NEW_PEAK), self.sums,
         )  # fmt: skip
-        return make_slots(arrays), arrays
+        return ScoreDesk(make_slots(arrays), arrays)
 
     def reset_peaks(self) -> None:
         """Forget the largest slopes."""
-        for _, arrays in self._rooms:
-            arrays.peak[:] = NEW_PEAK
+        for desk in self._desks:
+            desk.arrays.peak[:] = NEW_PEAK
 
     def gather_peaks(self) -> None:
         """Take the largest slopes of all threads together."""
-        peaks = np.array([arrays.peak for _, arrays in self._rooms])
+        peaks = np.array([desk.arrays.peak for desk in self._desks])
         self.peak = np.array(
             [peaks[:, 0].max(), peaks[:, 1].max(), peaks[:, 2].sum(), peaks[:, 3].min()]
         )
 
-    def _size(self, n_jobs: int | None) -> int:
-        """How many threads pay for one look at every score."""
-        return paying_threads(n_jobs, self.n_rows * self.loss.n_scores * _SECONDS_PER_SLOPE)
-
     def take_slopes(self, n_jobs: int | None) -> None:
-        """Take the slopes at the scores as they are."""
-        n_units, step = self.units()
-        slots, words = self.slots(self._size(n_jobs)), np.zeros(s.N_WORDS, np.int64)
-        fill = self.loss.fill
-        self.reset_peaks()
-        compiled(rounds.take_slopes, rounds.SLOPES_SIGNATURE)
-        run_team(
-            lambda rank: rounds.take_slopes(slots[rank], words, fill, n_units, step),
-            len(slots),
-            words,
-            0.0,
-        )
-        self.gather_peaks()
+        """Take the slopes at the scores as they are; of several scores, what they share."""
+        if self.loss.n_scores == 1:
+            self.reset_peaks()
+            self._work_through(rounds.take_slopes, self.loss.fill, n_jobs)
+            self.gather_peaks()
+        elif self.loss.prepare:
+            self._work_through(rounds.take_losses, self.loss.prepare, n_jobs)
 
     def mean_loss(self, n_jobs: int | None) -> float:
         """Weighted mean of the loss."""
-        n_units, step = self.units()
-        slots, words = self.slots(self._size(n_jobs)), np.zeros(s.N_WORDS, np.int64)
-        measure = self.loss.measure
-        compiled(rounds.take_losses, rounds.SLOPES_SIGNATURE)
-        run_team(
-            lambda rank: rounds.take_losses(slots[rank], words, measure, n_units, step),
-            len(slots),
-            words,
-            0.0,
-        )
+        self._work_through(rounds.take_losses, self.loss.measure, n_jobs)
         if len(self.groups) > 1:
             weight = np.broadcast_to(self.weight, self.n_rows)
             total = (np.add.reduceat(weight, self.groups[:-1]) / np.diff(self.groups)).sum()
         else:
             total = self.weight.sum() if len(self.weight) > 1 else self.weight[0] * self.n_rows
         return float(self.sums.sum() / total)
+
+    def _work_through(self, kernel: Any, address: int, n_jobs: int | None) -> None:
+        """Let a kernel of the loss see all rows or queries, on as many threads as pay."""
+        n_units, step = self.units()
+        seconds = self.n_rows * self.loss.n_scores * _SECONDS_PER_SLOPE
+        slots = self.slots(paying_threads(n_jobs, seconds))
+        words = np.zeros(s.N_WORDS, np.int64)
+        compiled(kernel, rounds.SLOPES_SIGNATURE)
+        run_team(
+            lambda rank: kernel(slots[rank], words, address, n_units, step), len(slots), words, 0.0
+        )
 
 
 def _most_leaves(rules: BoostRules, n_rows: int) -> int:

@@ -3,11 +3,13 @@
 A loss is a formula of one row (losses.py); the factories here compile it into two
 kernels that the boosting engine calls by address on chunks of rows:
 
-- ``fill`` writes gradient and hessian, times the row's weight, as float32 pairs;
+- ``fill`` writes gradient and hessian of one score, times the row's weight, as float32 pairs;
 - ``measure`` returns the sum of weight times value.
 
-Scores are score-major: score k of row i is ``scores[k * n_rows + i]`` and its slopes are
-``slopes[2 * (k * n_rows + i)]`` (gradient) and the place behind it (hessian). A unit is a
+Scores are score-major: score k of row i is ``scores[k * n_rows + i]``. The slopes of that
+score, one of several at a time, are ``slopes[2 * i]`` (gradient) and the place behind it
+(hessian). Where they depend on the other scores of the row, a third kernel, ``prepare``, has
+left what all of them have in common in ``scratch[i]``. A unit is a
 row; where documents are ranked it is a query, a group of neighbouring rows. Nothing is
 carried from one unit to the next, so results do not depend on the chunks.
 
@@ -61,8 +63,7 @@ MEASURE_SIGNATURE = float64(
 )
 
 # Places in ``sizes``.
-SIZE_ROWS, SIZE_SCORES, SIZE_WEIGHT_STEP, SIZE_ORDER = 0, 1, 2, 3
-N_SIZES = 4
+SIZE_ROWS, SIZE_SCORES, SIZE_WEIGHT_STEP, SIZE_ORDER, SIZE_WHICH = 0, 1, 2, 3, 4
 # Places in ``peak``; a fresh one is NEW_PEAK.
 PEAK_GRADIENT, PEAK_HESSIAN, PEAK_BAD, PEAK_LEAST = 0, 1, 2, 3
 NEW_PEAK = (0.0, 0.0, 0.0, math.inf)
@@ -347,23 +348,31 @@ def make_fill(slope: Callable[..., Any], variant: str | None) -> Any:
     """
 
     @inlined
-    def fill_rows(y, weight, scores, room, settings, sizes, k, step, first, last):
-        offset, order = k * sizes[SIZE_ROWS], sizes[SIZE_ORDER]
-        tops = _NO_TOPS
+    def slope_of_row(y, score, settings, k, common, row):
+        return slope(y, score, settings, k)
+
+    return _make_fill(slope_of_row, variant)
+
+
+def _make_fill(slope_of_row: Callable[..., Any], variant: str | None) -> Any:
+    """The loop of `make_fill` and `make_softmax_fill`."""
+
+    @inlined
+    def fill_rows(y, weight, scores, room, settings, sizes, common, step, first, last):
+        k, order = sizes[SIZE_WHICH], sizes[SIZE_ORDER]
+        offset, tops = k * sizes[SIZE_ROWS], _NO_TOPS
         for i in range(first, last):
-            gradient, hessian = slope(y[i], scores[offset + i], settings, k)
-            tops = _put(room, offset + i, weight[i * step], order, gradient, hessian, tops)
+            gradient, hessian = slope_of_row(y[i], scores[offset + i], settings, k, common, i)
+            tops = _put(room, i, weight[i * step], order, gradient, hessian, tops)
         return tops
 
     def fill(y, weight, scores, slopes, settings, groups, sizes, scratch, peak, first, last):
         room = _as_doubles(slopes)
-        for k in range(sizes[SIZE_SCORES]):
-            if sizes[SIZE_WEIGHT_STEP] == 0:  # a loop of its own: its weight stays in a register
-                tops = fill_rows(y, weight, scores, room, settings, sizes, k, 0, first, last)
-            else:
-                tops = fill_rows(y, weight, scores, room, settings, sizes, k, 1, first, last)
-            offset = k * sizes[SIZE_ROWS]
-            _note_peak(slopes, peak, tops, offset + first, offset + last)
+        if sizes[SIZE_WEIGHT_STEP] == 0:  # a loop of its own: its weight stays in a register
+            tops = fill_rows(y, weight, scores, room, settings, sizes, scratch, 0, first, last)
+        else:
+            tops = fill_rows(y, weight, scores, room, settings, sizes, scratch, 1, first, last)
+        _note_peak(slopes, peak, tops, first, last)
         return 0.0
 
     return specialise(fill, variant)
@@ -391,74 +400,59 @@ def _limited(score):
     return clip(score, -_SOFTMAX_LIMIT, _SOFTMAX_LIMIT)
 
 
-def make_softmax_fill(with_reference: bool, variant: str | None) -> Any:
-    """Softmax over the scores of a row (at least two; three without a reference class).
+@intrinsic
+def _block_on_stack(typing_context: Any) -> Any:
+    """Room for a float64 for each row of a block."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        room = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), _BLOCK))
+        return builder.bitcast(room, ir.DoubleType().as_pointer())
+
+    return types.CPointer(types.float64)(), generate
+
+
+def make_softmax_prepare(with_reference: bool, variant: str | None) -> Any:
+    """The logarithm of the sum of the exponentials of a row's scores, for every row.
 
     With a reference class, class 0 has the fixed score 0 and score k belongs to class
-    k + 1, so that the denominators are 1 + sum of exp. ``settings[0]`` is multiplied to the
-    second derivatives p (1 - p).
+    k + 1, so that the sums are 1 + sum of exp.
+    """
 
-    While a block of rows is worked on, the places of the slopes of its first two scores
-    hold the largest score of a row and the sum of the exponentials.
+    def prepare(y, weight, scores, settings, groups, sizes, scratch, first, last):
+        n_rows, n_scores, tops = sizes[SIZE_ROWS], sizes[SIZE_SCORES], _block_on_stack()
+        for start in range(first, last, _BLOCK):
+            end = min(start + _BLOCK, last)
+            for i in range(start, end):
+                tops[i - start] = 0.0 if with_reference else _limited(scores[i])
+            for k in range(n_scores):
+                for i in range(start, end):
+                    score = _limited(scores[k * n_rows + i])
+                    tops[i - start] = choose(score > tops[i - start], score, tops[i - start])
+            for i in range(start, end):
+                scratch[i] = exp(-tops[i - start]) if with_reference else 0.0
+            for k in range(n_scores):
+                for i in range(start, end):
+                    scratch[i] += exp(_limited(scores[k * n_rows + i]) - tops[i - start])
+            for i in range(start, end):
+                scratch[i] = tops[i - start] + log(scratch[i])
+        return 0.0
+
+    return specialise(prepare, variant)
+
+
+def make_softmax_fill(with_reference: bool, variant: str | None) -> Any:
+    """Softmax over the scores of a row, from what `make_softmax_prepare` left.
+
+    ``settings[0]`` is multiplied to the second derivatives p (1 - p).
     """
     shift = 1 if with_reference else 0
 
-    @inlined
-    def sum_block(scores, room, n_rows, n_scores, first, last):
-        for i in range(first, last):
-            room[i] = _limited(scores[i])
-        for k in range(1, n_scores):
-            for i in range(first, last):
-                score = _limited(scores[k * n_rows + i])
-                room[i] = choose(score > room[i], score, room[i])
-        for i in range(first, last):
-            if with_reference:
-                room[i] = choose(room[i] > 0.0, room[i], 0.0)
-            room[n_rows + i] = exp(-room[i]) if with_reference else 0.0
-        for k in range(n_scores):
-            for i in range(first, last):
-                room[n_rows + i] += exp(_limited(scores[k * n_rows + i]) - room[i])
-
-    def slopes_of_score(y, score, top, total, k, factor):
-        share = exp(_limited(score) - top) / total
-        hessian = factor * share * (1.0 - share) + TINY_HESSIAN
+    def slopes_of_score(y, score, settings, k, common, row):
+        share = exp(_limited(score) - common[row])
+        hessian = settings[0] * share * (1.0 - share) + TINY_HESSIAN
         return share - choose(y == float64(k + shift), 1.0, 0.0), hessian
 
-    slopes_of = part(with_own_name(slopes_of_score, variant))
-
-    @inlined
-    def fill_block(y, weight, scores, slopes, room, factor, sizes, peak, step, first, last):
-        n_rows, n_scores, order = sizes[SIZE_ROWS], sizes[SIZE_SCORES], sizes[SIZE_ORDER]
-        sum_block(scores, room, n_rows, n_scores, first, last)
-        for k in range(2, n_scores):
-            tops = _NO_TOPS
-            offset = k * n_rows
-            for i in range(first, last):
-                top, total = room[i], room[n_rows + i]
-                gradient, hessian = slopes_of(y[i], scores[offset + i], top, total, k, factor)
-                tops = _put(room, offset + i, weight[i * step], order, gradient, hessian, tops)
-            _note_peak(slopes, peak, tops, offset + first, offset + last)
-        zero, one = _NO_TOPS, _NO_TOPS
-        for i in range(first, last):  # the slopes of scores 0 and 1 take the places of the sums
-            top, total = room[i], room[n_rows + i]
-            gradient, hessian = slopes_of(y[i], scores[i], top, total, 0, factor)
-            zero = _put(room, i, weight[i * step], order, gradient, hessian, zero)
-            gradient, hessian = slopes_of(y[i], scores[n_rows + i], top, total, 1, factor)
-            one = _put(room, n_rows + i, weight[i * step], order, gradient, hessian, one)
-        _note_peak(slopes, peak, zero, first, last)
-        _note_peak(slopes, peak, one, n_rows + first, n_rows + last)
-
-    def fill(y, weight, scores, slopes, settings, groups, sizes, scratch, peak, first, last):
-        room, factor = _as_doubles(slopes), settings[0]
-        for start in range(first, last, _BLOCK):
-            end = min(start + _BLOCK, last)
-            if sizes[SIZE_WEIGHT_STEP] == 0:
-                fill_block(y, weight, scores, slopes, room, factor, sizes, peak, 0, start, end)
-            else:
-                fill_block(y, weight, scores, slopes, room, factor, sizes, peak, 1, start, end)
-        return 0.0
-
-    return specialise(fill, variant)
+    return _make_fill(part(with_own_name(slopes_of_score, variant)), variant)
 
 
 def make_softmax_measure(with_reference: bool, variant: str | None) -> Any:
@@ -635,7 +629,7 @@ def make_rank_measure(variant: str | None) -> Any:
 
 
 class SlopeArrays(NamedTuple):
-    """Everything the two kernels of a loss work on."""
+    """Everything the kernels of a loss work on."""
 
     y: F8
     weight: F8
@@ -691,4 +685,5 @@ __all__ = [
     "make_rank_measure",
     "make_softmax_fill",
     "make_softmax_measure",
+    "make_softmax_prepare",
 ]

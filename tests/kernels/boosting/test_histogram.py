@@ -67,7 +67,7 @@ def prepare(slopes: np.ndarray, table: CodedTable, equal: bool, n_jobs: int) -> 
     scores.equal_hessians = equal
     rules = BoostRules(max_leaf_nodes=2, min_samples_leaf=n_rows)
     grower = BoostedGrower(table, rules, scores, n_jobs)
-    grower.grow(0, 0, np.arange(n_features))
+    grower.grow(0, np.arange(n_features))
     assert int(grower.words[s.WORD_NODES]) == 1
     return grower
 

@@ -51,7 +51,7 @@ class Scores(NamedTuple):
     target: F8
     weight: F8
     score: F8  # score[k * n_rows + row]
-    slope: F4  # gradient and hessian: slope[2 * (k * n_rows + row)], and the next
+    slope: F4  # gradient and hessian of a score: slope[2 * row], and the next
     settings: F8  # of the loss
     groups: I8  # rows of each query: groups[q] .. groups[q + 1]
     sizes: I8  # see kernels/slopes.py

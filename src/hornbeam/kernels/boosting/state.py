@@ -111,8 +111,8 @@ class Rows(NamedTuple):
     """The drawn rows in node order, twice: a split moves its rows to the other buffer.
 
     Memory is lent: the slopes of a tree are read once, and their words take their place.
-    Where the next slopes are taken only after all trees of a round, the leaves of the rows
-    then take that of the words.
+    Where there are several scores, and so the next slopes are taken just before the next tree,
+    the leaves of the rows then take that of the words.
     """
 
     slope: F4  # gradient and hessian of each row of the table, as numbers ...
@@ -243,9 +243,6 @@ TABLE_AT = 0
 ROWS_AT = slot_count([Table])
 NODES_AT = slot_count([Table, Rows])
 TEAM_AT = slot_count([Table, Rows, Nodes])
-SLOPE_AT = ROWS_AT + 2 * Rows._fields.index("slope")
-WORD_AT = ROWS_AT + 2 * Rows._fields.index("word")
-LEAF_AT = ROWS_AT + 2 * Rows._fields.index("leaf")
 load_table = make_loader(Table)
 load_rows = make_loader(Rows)
 load_nodes = make_loader(Nodes)
