@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import hornbeam as hb
 from hornbeam.kernels.split_categories import CLEAR_RATIO
+from hornbeam.tree import grower
 
 N_TOWNS = 6
 FORESTS = [
@@ -238,3 +239,31 @@ def test_another_rule_is_refused() -> None:
     X, y = towns(4)
     with pytest.raises(ValueError, match="category_split"):
         hb.RandomForestRegressor(category_split="bold").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "weight", "needed"),
+    [
+        ("RandomForestClassifier", 2, 1.0, False),
+        ("ExtraTreesClassifier", 2, 3.0, False),
+        ("RandomForestRegressor", 0, 0.7, False),
+        ("RandomForestClassifier", 3, 1.0, True),
+        ("RandomForestClassifier", 2, 0.7, True),
+        ("ExtraTreesClassifier", 2, 0.7, True),
+    ],
+)
+def test_the_general_search_is_only_compiled_where_it_is_needed(
+    kind: str, n_classes: int, weight: float, needed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes many seconds; the searches of the criteria do without it where they can."""
+    compiled: list[Any] = []
+    own = grower._set_general_category_search
+    monkeypatch.setattr(
+        grower, "_set_general_category_search", lambda *of: (compiled.append(of), own(*of))
+    )
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"a": random.normal(size=200), "k": random.choice(list("abcd"), 200)})
+    y = random.normal(size=200) if n_classes == 0 else np.arange(200) % n_classes
+    forest = getattr(hb, kind)(n_estimators=2, random_state=0, n_jobs=1)
+    assert forest.fit(X, y, np.full(200, weight)).predict(X).shape == (200,)
+    assert bool(compiled) == needed

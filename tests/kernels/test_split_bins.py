@@ -7,7 +7,6 @@ import pytest
 
 import hornbeam as hb
 from hornbeam.kernels.split import search_number
-from hornbeam.kernels.split_categories import search_category
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.tree import grower
 
@@ -42,7 +41,7 @@ def _general(criterion, rules, as_bytes, n_outputs, n_classes):
 
 
 def _general_categories(criterion, rules, special):
-    return search_category
+    return grower.general_category_search(rules.random_cuts, rules.category_split)
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])

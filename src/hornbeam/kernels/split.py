@@ -221,7 +221,7 @@ def beats(desk, rank, feature, score):
     return score > best_score or (score == best_score and earlier)
 
 
-@inlined
+@part
 def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side):
     """Scan the present key list for both sides of the missing values; keep the best.
 

@@ -34,10 +34,8 @@ from hornbeam.kernels.state import (
     N_OUTPUTS,
     N_TOTALS,
     NODES_AT,
-    ONE_AGAINST_REST,
     ORDER,
     PROBLEM_AT,
-    RANDOM_CUTS,
     RIGHT,
     ROWS_AT,
     ROWS_ONLY,
@@ -52,7 +50,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.atomics import atomic_add, call_address
-from hornbeam.runtime.kernel import inlined, part, step
+from hornbeam.runtime.kernel import inlined, part, routine, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
@@ -204,7 +202,7 @@ def list_groups(scratch, n_groups, n_left):
         target[i] = source[i]
 
 
-@part
+@routine
 def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
     """Scan the groups in their present order; remember the sides if it is the best."""
     ask = scratch.ask
@@ -303,25 +301,6 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
 
 
 @part
-def search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk):
-    """Each category against all others, and all of them against the missing values."""
-    medians = problem.whole[VALUE_IS_TOTAL]  # of both sides: they need all rows listed
-    for single in range(n_groups):
-        if not medians:
-            try_single(problem, rows, scratch, feature, n_groups, single, rank, desk)
-            continue
-        scratch.group_order[0] = single
-        for g in range(n_groups):
-            if g != single:
-                scratch.group_order[g + (g < single)] = g
-        try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
-    if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:
-        for g in range(n_groups):
-            scratch.group_order[g] = g
-        try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
-
-
-@part
 def draw_subset(scratch, n_groups, key):
     """Put a random subset of the groups first; returns how many. Neither side is empty."""
     keys = present_keys(scratch)
@@ -417,14 +396,36 @@ def try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
             desk.best_missing_left[rank] = 0
 
 
-@part
-def search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, desk):
+# --- the searches ------------------------------------------------------------------------
+
+# One for each rule, so that only the one that a tree needs is compiled. The protocol is that
+# of `split.search_number`.
+
+
+@inlined
+def find_groups(problem, scratch, slots, node, feature):
+    """Group the rows of a node by category; returns how many groups there are, 0 if constant."""
+    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
+        return int64(0)
+    scratch.ask[ASK_MONOTONE] = 0
+    return group_categories(scratch)
+
+
+@step
+def search_random_category(slots, node, feature, rank, desk_at):
     """One random split: a subset of the node's categories against the rest.
 
     A cautious forest cuts the order of the means at random where these differ. Its missing
     values have a side beforehand, so that a column that has some is not tried more
     often than others.
     """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk = load_desk(slots, desk_at)
+    n_groups = find_groups(problem, scratch, slots, node, feature)
+    if n_groups == 0:
+        return 0.0
+    key = derive_for_feature(nodes.key[node], feature)
     cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
     if cautious and groups_differ(problem, rows, scratch, n_groups):
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
@@ -435,25 +436,50 @@ def search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, de
         try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
     else:
         try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
+    return 1.0
+
+
+@step
+def search_single_category(slots, node, feature, rank, desk_at):
+    """Each category against all others, and all of them against the missing values."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
+    n_groups = find_groups(problem, scratch, slots, node, feature)
+    if n_groups == 0:
+        return 0.0
+    medians = problem.whole[VALUE_IS_TOTAL]  # of both sides: they need all rows listed
+    for single in range(n_groups):
+        if not medians:
+            try_single(problem, rows, scratch, feature, n_groups, single, rank, desk)
+            continue
+        scratch.group_order[0] = single
+        for g in range(n_groups):
+            if g != single:
+                scratch.group_order[g + (g < single)] = g
+        try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
+    if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:
+        for g in range(n_groups):
+            scratch.group_order[g] = g
+        try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
+    return 1.0
 
 
 @step
 def search_category(slots, node, feature, rank, desk_at):
-    """Split of a category feature; the protocol is that of `split.search_number`."""
+    """The best subset of the categories against the rest.
+
+    The cautious rule asks for it only where categories differ by more than chance; otherwise
+    their order is a random one.
+    """
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
+    n_groups = find_groups(problem, scratch, slots, node, feature)
+    if n_groups == 0:
         return 0.0
-    scratch.ask[ASK_MONOTONE] = 0
-    n_groups = group_categories(scratch)
-    rule, key = problem.whole[CATEGORY_RULE], derive_for_feature(nodes.key[node], feature)
-    if problem.whole[RANDOM_CUTS]:
-        search_random_sides(problem, rows, scratch, feature, n_groups, key, rank, desk)
-    elif rule == ONE_AGAINST_REST:
-        search_one_against_rest(problem, rows, scratch, feature, n_groups, rank, desk)
-    elif rule == CAUTIOUS and not groups_differ(problem, rows, scratch, n_groups):
-        shuffle_groups(scratch, n_groups, key)
+    cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
+    if cautious and not groups_differ(problem, rows, scratch, n_groups):
+        shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
     else:
         search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)

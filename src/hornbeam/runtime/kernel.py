@@ -72,6 +72,11 @@ def part(function: Function) -> Function:
     return _compile(function, None, **_NO_WRAPPERS, forceinline=True)
 
 
+def routine(function: Function) -> Function:
+    """Compile a part that is too large to be copied into those that call it."""
+    return _compile(function, None, **_NO_WRAPPERS)
+
+
 def inlined(function: Function) -> Function:
     """A tiny function that becomes part of its callers before they are compiled.
 

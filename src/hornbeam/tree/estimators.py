@@ -41,7 +41,7 @@ from hornbeam.probabilities import OutputProbabilities
 from hornbeam.pruning.functions import class_counts, prune_on
 from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
-from hornbeam.tree.grower import GrowthRules, Target, usual_kernels
+from hornbeam.tree.grower import GrowthRules, Target, category_kernels, usual_kernels
 from hornbeam.tree.model import SingleTreeModel
 from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning import prune_by_cost, pruning_path
@@ -124,16 +124,13 @@ class BaseDecisionTree(
     ) -> tuple[Schema, Any, Array, dict[str, Any]]:
         """Schema, matrix and weights of the rows, and the fitted attributes they give."""
         check_params(self)
-        begin(
-            usual_kernels(
-                as_bytes=self.finder != "exact",
-                classes=is_classifier(self),
-                draws=self.max_features is not None,
-                random_cuts=self.splitter == "random",
-            )
-        )
+        as_bytes, random = self.finder != "exact", self.splitter == "random"
+        draws = self.max_features is not None
+        begin(usual_kernels(as_bytes, is_classifier(self), draws, random))
         name = type(self).__name__
         schema, matrix = Schema.learn(X, name, self.categorical_features, self.unseen)
+        if schema.is_category.any() and not self._deal_rare:  # cautious forests have their own
+            begin(category_kernels(random, self.category_split))
         n_rows = matrix.shape[0]
         if n_rows > MAX_ROWS:
             raise ValueError(f"X has {n_rows} rows; {name} takes up to {MAX_ROWS}.")

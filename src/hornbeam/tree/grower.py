@@ -47,6 +47,8 @@ from hornbeam.kernels.split_categories import (
     KEEP_SIGNATURE,
     keep_category_set,
     search_category,
+    search_random_category,
+    search_single_category,
 )
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
@@ -137,6 +139,12 @@ def usual_kernels(as_bytes: bool, classes: bool, draws: bool, random_cuts: bool)
     return kernels
 
 
+def category_kernels(random_cuts: bool, category_split: str) -> list[Kernel]:
+    """What a fit will need besides if the data have categories."""
+    search = general_category_search(random_cuts, category_split)
+    return [(keep_category_set, KEEP_SIGNATURE), (search, SEARCH_SIGNATURE)]
+
+
 def grow_nodes(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
 ) -> s.Nodes:
@@ -206,6 +214,8 @@ class Stage:
         self.size = size
         self.problem = _make_problem(codes, target, criterion, rules)
         self.whole = self.problem.whole
+        self.criterion, self.rules = criterion, rules
+        self.has_categories = bool(codes.is_category.any())
         self.together = _search_together(criterion, rules, self.problem)
         self.whole[s.THREADS] = size
         if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
@@ -260,7 +270,11 @@ class Stage:
         least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
         if self.together is not None and lane_rows >= least:
             together = address_of(self.together, TOGETHER_SIGNATURE)
+        # the special search of categories counts weights that are whole numbers
+        general = not even and self.has_categories and not self.whole[s.SEARCH_CATEGORY]
         for problem in (self.problem, *self.tiles):
+            if general:
+                _set_general_category_search(problem.whole, self.criterion, self.rules)
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
             problem.whole[s.SEARCH_TOGETHER] = together
             problem.whole[s.LANE_ROWS] = lane_rows
@@ -403,15 +417,15 @@ def _make_problem(
     has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
     if classes and special and (has_categories or not rules.random_cuts):
         whole[s.FILL] = address_of(fill_class_cells, FILL_SIGNATURE)
-    if has_categories or not special:
-        whole[s.SCAN] = address_of(criterion.scan, SCAN_SIGNATURE)
-        whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
-        whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
+    if not special:
+        _set_ordered_search(whole, criterion)
     if has_categories:
-        whole[s.SEARCH_CATEGORY] = address_of(search_category, SEARCH_SIGNATURE)
         search = _category_search(criterion, rules, special)
         searches[codes.is_category != 0] = address_of(search, SEARCH_SIGNATURE)
         whole[s.KEEP_SET] = address_of(keep_category_set, KEEP_SIGNATURE)
+        # the special search leaves more than two classes to the general one
+        if search is not criterion.category_search or (classes and n_totals > 2):
+            _set_general_category_search(whole, criterion, rules)
     if rules.monotone is not None:
         whole[s.HAND_ON_BOUNDS] = address_of(hand_on_bounds, BOUNDS_SIGNATURE)
     whole[s.VALUE_AT] = n_totals - 1 if classes else 1
@@ -492,7 +506,28 @@ def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) ->
     """The kernel that searches a category feature; ``special`` as that of numbers may be."""
     if special and rules.category_split == "cautious" and criterion.category_search is not None:
         return criterion.category_search
-    return search_category
+    return general_category_search(rules.random_cuts, rules.category_split)
+
+
+def general_category_search(random_cuts: bool, category_split: str) -> Any:
+    """The kernel that searches a category feature by the rule of a tree."""
+    if random_cuts:
+        return search_random_category
+    return search_single_category if category_split == "one_vs_rest" else search_category
+
+
+def _set_ordered_search(whole: Array, criterion: Criterion) -> None:
+    """What searches need that bring the rows of a node into the order of a feature."""
+    whole[s.SCAN] = address_of(criterion.scan, SCAN_SIGNATURE)
+    whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
+    whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
+
+
+def _set_general_category_search(whole: Array, criterion: Criterion, rules: GrowthRules) -> None:
+    """What a tree needs whose categories cannot be searched by the criterion's own kernel."""
+    _set_ordered_search(whole, criterion)
+    search = general_category_search(rules.random_cuts, rules.category_split)
+    whole[s.SEARCH_CATEGORY] = address_of(search, SEARCH_SIGNATURE)
 
 
 def _search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
