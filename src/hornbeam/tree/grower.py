@@ -270,8 +270,9 @@ class Stage:
         least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
         if self.together is not None and lane_rows >= least:
             together = address_of(self.together, TOGETHER_SIGNATURE)
-        # the special search of categories counts weights that are whole numbers
-        general = not even and self.has_categories and not self.whole[s.SEARCH_CATEGORY]
+        # the special search of categories counts classes by weights that are whole numbers
+        counts = self.has_categories and self.whole[s.N_LABELS] > 0
+        general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
         for problem in (self.problem, *self.tiles):
             if general:
                 _set_general_category_search(problem.whole, self.criterion, self.rules)
