@@ -86,7 +86,7 @@ def not_at_hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     monkeypatch.setattr(companion, "is_at_hand", lambda kernel, signature: False)
     monkeypatch.setattr(companion, "compiled", lambda *kernel: compiled.append(kernel))
     yield compiled
-    assert not companion._queue
+    assert not companion._shared.queue
 
 
 def test_another_process_compiles_some_of_the_kernels(tmp_path: Path) -> None:
@@ -108,8 +108,18 @@ def test_a_process_that_cannot_be_started_is_no_error(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell script")
-@pytest.mark.parametrize("script", ["exit 1", "echo ready; exit 1", "echo ready; read x; exit 1"])
-def test_a_process_that_dies_is_no_error(
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 1",
+        "echo ready; exit 1",
+        "echo ready; read x; exit 1",
+        "echo hello; exit 1",
+        "cat > /dev/null",  # never ready
+        "echo ready; cat > /dev/null",  # never done
+    ],
+)
+def test_a_process_that_dies_or_hangs_is_no_error(
     script: str,
     two_cores: None,
     not_at_hand: list[Any],
@@ -120,6 +130,8 @@ def test_a_process_that_dies_is_no_error(
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(companion, "_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(companion, "_shared", companion._Shared())
     companion.begin(KERNELS)
     companion.compile_all(KERNELS)
     assert all(kernel in not_at_hand for kernel in KERNELS)
@@ -129,7 +141,7 @@ def test_a_process_that_dies_is_no_error(
 def test_requests_are_compiled_until_they_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    requests = [("math", "sin", 1), ("math", "cos", 2)]
+    requests = [(("math", "sin"), 1), (("math", "cos"), 2)]
     lines = [base64.b64encode(pickle.dumps(request)).decode() + "\n" for request in requests]
     asked: list[Any] = []
     monkeypatch.setattr(companion, "compiled", lambda *kernel: asked.append(kernel))
@@ -157,7 +169,7 @@ def test_kernels_at_hand_need_nobody(monkeypatch: pytest.MonkeyPatch, two_cores:
     before = compile_times()
     companion.begin(KERNELS)
     companion.compile_all(KERNELS)
-    assert not companion._queue and compile_times() == before
+    assert not companion._shared.queue and compile_times() == before
 
 
 @pytest.mark.quick

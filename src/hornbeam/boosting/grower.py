@@ -76,12 +76,6 @@ _USUAL_STEPS = {
     s.NEXT_SPLIT: next_split,
     s.SETTLE: settle_split,
 }
-# What every fit needs, with the signatures, so that compiling can begin before the data are read.
-USUAL_KERNELS = (
-    (grow_boosted, GROW_SIGNATURE),
-    (rounds.advance, rounds.ADVANCE_SIGNATURE),
-    *((step, s.STEP_SIGNATURE) for step in _USUAL_STEPS.values()),
-)
 
 
 def paying_threads(n_jobs: int | None, seconds: float) -> int:
@@ -168,7 +162,7 @@ class BoostedGrower:
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = _make_table(table, rules, max_leaves, n_slots)
         steps = _steps(table, rules, self.size)
-        compile_all([*_kernels(steps, followed), *USUAL_KERNELS])
+        compile_all(_kernels(steps, followed))
         _set_addresses(self.table, steps)
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
@@ -507,15 +501,23 @@ def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
     return steps
 
 
-def _kernels(steps: dict[int, Any], followed: bool) -> list[Kernel]:
+def _kernels(steps: dict[int, Any], followed: bool = False) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
-    kernels = [(step, s.STEP_SIGNATURE) for step in steps.values()]
+    kernels = [
+        (grow_boosted, GROW_SIGNATURE),
+        (rounds.advance, rounds.ADVANCE_SIGNATURE),
+        *((step, s.STEP_SIGNATURE) for step in steps.values()),
+    ]
     if followed:
         kernels += [
             (rounds.follow, rounds.FOLLOW_SIGNATURE),
             (rounds.take_losses, rounds.SLOPES_SIGNATURE),
         ]
     return kernels
+
+
+# What every fit needs, so that compiling can begin before the data are read.
+USUAL_KERNELS = _kernels(_USUAL_STEPS)
 
 
 def _set_addresses(table: s.Table, steps: dict[int, Any]) -> None:

@@ -30,13 +30,30 @@ Kernel = tuple[Any, Any]  # and its signature
 
 # Starting another Python takes about as long as compiling two of them.
 _LEAST_KERNELS = 4
-_READY = "ready"
+_READY = b"ready"
+# A process that takes longer than this for one kernel does not come back.
+_PATIENCE_SECONDS = 60.0
 _START = "import sys; sys.path[:] = {path!r}; import {module} as companion; companion.serve()"
 
 
-_queue: deque[Kernel] = deque()
-_helpers: list[threading.Thread] = []
-_lock = threading.Lock()
+class _Shared:
+    """What threads know of each other: kernels that wait, and who hands them out."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: in a forked child no thread hands anything out."""
+        self.lock = threading.Lock()
+        self.queue: deque[Kernel] = deque()
+        self.helper: threading.Thread | None = None
+        self.idle = threading.Event()  # the other process has no kernel in hand
+        self.idle.set()
+
+
+_shared = _Shared()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.reset)
 
 
 def begin(kernels: Iterable[Kernel]) -> None:
@@ -49,12 +66,13 @@ def begin(kernels: Iterable[Kernel]) -> None:
     new = [kernel for kernel in kernels if not is_at_hand(*kernel)]
     if not new:
         return
-    with _lock:
-        _queue.extend(kernel for kernel in new if kernel not in _queue and _place(kernel[0]))
-        _helpers[:] = [helper for helper in _helpers if helper.is_alive()]
-        if len(_queue) >= _LEAST_KERNELS and not _helpers and _can_help():
-            _helpers.append(threading.Thread(target=_hand_out, daemon=True))
-            _helpers[0].start()
+    with _shared.lock:
+        queue, helper = _shared.queue, _shared.helper
+        queue.extend(kernel for kernel in new if kernel not in queue and _place(kernel[0]))
+        is_there = helper is not None and helper.is_alive()
+        if len(queue) >= _LEAST_KERNELS and not is_there and _can_help():
+            _shared.helper = threading.Thread(target=_hand_out, daemon=True)
+            _shared.helper.start()
 
 
 def compile_all(kernels: Sequence[Kernel]) -> None:
@@ -65,13 +83,13 @@ def compile_all(kernels: Sequence[Kernel]) -> None:
     kernels : sequence of (kernel, signature)
     """
     begin(kernels)
-    while _queue:
+    while _shared.queue:
         try:
-            compiled(*_queue.popleft())
+            compiled(*_shared.queue.popleft())
         except IndexError:  # the other process was faster
             break
-    for helper in list(_helpers):
-        helper.join()  # it is at its last kernel
+    if not _shared.idle.wait(_PATIENCE_SECONDS):  # until its last kernel is done
+        _shared.idle.set()  # nobody else is to wait for it
     for kernel in kernels:
         compiled(*kernel)
 
@@ -79,11 +97,11 @@ def compile_all(kernels: Sequence[Kernel]) -> None:
 def serve() -> None:
     """Compile what is asked for on standard input, until it ends; the other process runs this."""
     while True:
-        print(_READY, flush=True)
+        print(_READY.decode(), flush=True)
         line = sys.stdin.readline()
         if not line:
             return
-        module, name, signature = pickle.loads(base64.b64decode(line))
+        (module, name), signature = pickle.loads(base64.b64decode(line))
         compiled(getattr(importlib.import_module(module), name), signature)
 
 
@@ -100,16 +118,22 @@ def _hand_out() -> None:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         ) as process:
             assert process.stdin is not None and process.stdout is not None
-            for _ in process.stdout:
+            for line in process.stdout:
+                if line.strip() != _READY:
+                    continue  # somebody's start-up file has something to say
+                _shared.idle.clear()  # before the queue is empty, or nobody would wait
                 try:
-                    kernel, signature = _queue.pop()
+                    kernel, signature = _shared.queue.pop()
                 except IndexError:
+                    _shared.idle.set()
                     break
-                request = pickle.dumps((*(_place(kernel) or ()), signature))
+                request = pickle.dumps((_place(kernel), signature))
                 process.stdin.write(base64.b64encode(request) + b"\n")
                 process.stdin.flush()
     except OSError:
         return  # no process may be started here, or it has died
+    finally:
+        _shared.idle.set()
 
 
 def _place(kernel: Any) -> tuple[str, str] | None:

@@ -215,7 +215,6 @@ class Stage:
         self.problem = _make_problem(codes, target, criterion, rules)
         self.whole = self.problem.whole
         self.criterion, self.rules = criterion, rules
-        self.has_categories = bool(codes.is_category.any())
         self.together = _search_together(criterion, rules, self.problem)
         self.whole[s.THREADS] = size
         if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
@@ -271,7 +270,7 @@ class Stage:
         if self.together is not None and lane_rows >= least:
             together = address_of(self.together, TOGETHER_SIGNATURE)
         # the special search of categories counts classes by weights that are whole numbers
-        counts = self.has_categories and self.whole[s.N_LABELS] > 0
+        counts = self.whole[s.KEEP_SET] and self.whole[s.N_LABELS]
         general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
         for problem in (self.problem, *self.tiles):
             if general:
