@@ -206,3 +206,15 @@ def test_nobody_helps_where_nobody_can(
         owner = getattr(owner, part)
     monkeypatch.setattr(owner, name, value, raising=False)
     assert not companion._can_help()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_begins_anew() -> None:
+    """Whoever held the lock or handed out kernels is not there any more."""
+    with companion._shared.lock:
+        child = os.fork()
+        if child == 0:
+            free = companion._shared.lock.acquire(blocking=False)
+            os._exit(0 if free and companion._shared.helper is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
