@@ -203,6 +203,51 @@ def test_an_error_frees_those_who_wait() -> None:
     assert shared[STOP] == 1
 
 
+def interrupt_at(step: int) -> Any:
+    """A trace function that interrupts `_run_threads` before the ``step``-th of its lines."""
+    left = [step]
+
+    def trace(frame: Any, event: str, value: Any) -> Any:
+        if frame.f_code is not team._run_threads.__code__:
+            return None
+        if event == "line":
+            left[0] -= 1
+            if left[0] == -1:
+                raise KeyboardInterrupt
+        return trace
+
+    return trace
+
+
+@pytest.mark.parametrize("look_again", [0.001, 0.2])
+def test_an_interrupt_at_any_line_leaves_nobody_behind(
+    look_again: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the memory of a fit would be freed while its threads still write to it."""
+    monkeypatch.setattr(team, "_LOOK_AGAIN_SECONDS", look_again)
+    interrupted = 0
+    for step in range(1000):
+        shared, begun, left = new_shared(), [], []
+
+        def work(rank: int, shared: Any = shared, begun: Any = begun, left: Any = left) -> None:
+            begun.append(rank)
+            time.sleep(0.003 * (rank + 1))
+            left.append(rank)
+
+        sys.settrace(interrupt_at(step))
+        try:
+            team._run_threads(work, 2, shared)
+        except KeyboardInterrupt:
+            interrupted += 1
+        else:
+            break  # it has fewer lines
+        finally:
+            sys.settrace(None)
+        assert sorted(begun) == sorted(left) and len(set(begun)) == len(begun)
+    assert interrupted > 20
+    assert sorted(left) == [0, 1]
+
+
 # --- in processes of their own --------------------------------------------------------------------
 
 

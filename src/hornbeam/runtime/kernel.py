@@ -195,8 +195,9 @@ def is_at_hand(dispatcher: Any, signature: Any) -> bool:
 
 def address_of(dispatcher: Any, signature: Any) -> int:
     """Address of a kernel's machine code, for `runtime.atomics.call_address`."""
-    result = compiled(dispatcher, signature)
-    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    with _ctrl_c_waits():  # loading code from the disk calls back, too
+        result = compiled(dispatcher, signature)
+        return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
 class KernelCache(NullCache):  # type: ignore[misc]

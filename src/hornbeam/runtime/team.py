@@ -13,6 +13,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -98,9 +99,11 @@ def new_shared() -> Array:
 def _run_threads(function: Callable[[int], object], size: int, shared: Array) -> None:
     """Call ``function(rank)`` on ``size`` workers and wait; errors and Ctrl-C come through.
 
-    An interrupt may arrive between any two steps here. So a call that was handed out twice
-    runs once, and who is done is read off ``outcomes``, which only workers fill; a signal
-    that got lost is made up for by looking again.
+    An interrupt may arrive between any two steps here, and whoever called would then free
+    memory that workers still use. So every step from the first call that is handed out to the
+    last outcome is inside ``try``. A call that was handed out twice runs once, and who is done
+    is read off ``outcomes``, which only workers fill; a signal that got lost is made up for by
+    looking again.
     """
     outcomes: list[BaseException | None] = []
     signals: SimpleQueue[None] = SimpleQueue()
@@ -123,14 +126,15 @@ def _run_threads(function: Callable[[int], object], size: int, shared: Array) ->
     workers = _pool.borrow(size)
     handed_out = 0
     interrupt: BaseException | None = None
-    while len(outcomes) < size:
+    while True:
         try:
             while handed_out < size:
                 workers[handed_out].calls.put(partial(call, handed_out))
                 handed_out += 1
-            signals.get(timeout=_LOOK_AGAIN_SECONDS)
-        except Empty:
-            continue
+            while len(outcomes) < size:
+                with suppress(Empty):
+                    signals.get(timeout=_LOOK_AGAIN_SECONDS)
+            break
         except BaseException as error:
             shared[STOP] = 1
             interrupt = error
