@@ -12,6 +12,7 @@ from scipy.special import xlogy
 from sklearn.base import clone
 
 import hornbeam as hb
+from hornbeam.kernels import state
 from hornbeam.kernels.split_categories import CLEAR_RATIO
 from hornbeam.tree import grower
 
@@ -257,13 +258,11 @@ def test_the_general_search_is_only_compiled_where_it_is_needed(
 ) -> None:
     """It takes many seconds; the searches of the criteria do without it where they can."""
     compiled: list[Any] = []
-    own = grower._set_general_category_search
-    monkeypatch.setattr(
-        grower, "_set_general_category_search", lambda *of: (compiled.append(of), own(*of))
-    )
+    own = grower._set_addresses
+    monkeypatch.setattr(grower, "_set_addresses", lambda *of: (compiled.extend(of[1]), own(*of)))
     random = np.random.default_rng(0)
     X = pd.DataFrame({"a": random.normal(size=200), "k": random.choice(list("abcd"), 200)})
     y = random.normal(size=200) if n_classes == 0 else np.arange(200) % n_classes
     forest = getattr(hb, kind)(n_estimators=2, random_state=0, n_jobs=1)
     assert forest.fit(X, y, np.full(200, weight)).predict(X).shape == (200,)
-    assert bool(compiled) == needed
+    assert (state.SEARCH_CATEGORY in compiled) == needed

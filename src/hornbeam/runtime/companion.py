@@ -83,6 +83,9 @@ def compile_all(kernels: Sequence[Kernel]) -> None:
     kernels : sequence of (kernel, signature)
     """
     begin(kernels)
+    for kernel in kernels:
+        if not _place(kernel[0]):  # those that only this process can compile
+            compiled(*kernel)
     while _shared.queue:
         try:
             compiled(*_shared.queue.popleft())

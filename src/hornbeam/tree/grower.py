@@ -7,6 +7,7 @@ as pay; tree/build.py turns what it leaves behind into a `Tree`.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -209,7 +210,6 @@ class Stage:
         most_rows: int,
         size: int,
     ) -> None:
-        compile_all([(expand, EXPAND_SIGNATURE)])
         self.seconds = growth_seconds(most_rows, len(codes.n_codes), rules)
         self.size = size
         self.problem = _make_problem(codes, target, criterion, rules)
@@ -274,7 +274,7 @@ class Stage:
         general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
         for problem in (self.problem, *self.tiles):
             if general:
-                _set_general_category_search(problem.whole, self.criterion, self.rules)
+                _set_addresses(problem.whole, _general_category_steps(self.criterion, self.rules))
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
             problem.whole[s.SEARCH_TOGETHER] = together
             problem.whole[s.LANE_ROWS] = lane_rows
@@ -372,80 +372,13 @@ def _first_capacity(rules: GrowthRules, n_rows: int, size: int) -> int:
 def _make_problem(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules
 ) -> s.Problem:
-    n_features, n_rows = codes.columns.shape
+    n_features = len(codes.n_codes)
     as_bytes = codes.columns.dtype == BIN
     flat, other = codes.columns.ravel(), np.empty(0, RANK if as_bytes else BIN)
-    n_categories = int(codes.n_codes[codes.is_category != 0].max(initial=0))
-    classes = criterion.summed == "classes"
-    n_labels = target.n_outputs if classes else 0
-    n_stats = criterion.stats_per_row(target.n_outputs)
-    n_totals = int(target.class_start[-1]) if classes else n_stats
-    whole = np.zeros(s.N_WHOLE, np.int64)
-    whole[s.N_ROWS] = n_rows
-    whole[s.N_FEATURES] = n_features
-    whole[s.BYTES] = as_bytes
-    whole[s.N_LABELS] = n_labels
-    whole[s.N_STATS] = n_stats
-    whole[s.N_TOTALS] = n_totals
-    whole[s.N_OUTPUTS] = target.n_outputs
-    whole[s.N_CLASSES] = n_totals if classes else 1
-    whole[s.MAX_FEATURES] = rules.max_features or n_features
-    whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
-    whole[s.MIN_SPLIT] = rules.min_samples_split
-    whole[s.MIN_LEAF] = rules.min_samples_leaf
-    whole[s.MAX_LEAVES] = _UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
-    whole[s.GROWTH] = s.GROWTH_CODES[rules.growth]
-    if whole[s.GROWTH] == s.BEST_FIRST:
-        whole[s.SIFT] = address_of(sift, SIFT_SIGNATURE)
-    whole[s.RANDOM_CUTS] = rules.random_cuts
-    whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
-    whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
-    whole[s.LOGS] = criterion.summed == "moments" and criterion.second_moment == "logs"
-    whole[s.SUMMARY] = address_of(criterion.summary, SUMMARY_SIGNATURE)
-    whole[s.SETTLE] = address_of(settle, SETTLE_SIGNATURE)
-    search = _number_search(criterion, rules, as_bytes, target.n_outputs, int(whole[s.N_CLASSES]))
-    special = search not in (search_number, search_random_number)
-    known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
-    few = n_totals > 2 and not codes.is_category.any()
-    if special and classes and known and few:
-        whole[s.NUMBER_ANEW] = address_of(number_anew, NUMBER_SIGNATURE)
-    whole[s.SEARCH_NUMBER] = address_of(search, SEARCH_SIGNATURE)
-    searches = np.full(n_features, whole[s.SEARCH_NUMBER])
-    pairs = (codes.n_codes == 2) & (codes.is_category == 0)
-    if search is criterion.bins_search and criterion.pair_search is not None and pairs.any():
-        searches[pairs] = address_of(criterion.pair_search, SEARCH_SIGNATURE)
-    has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
-    if classes and special and (has_categories or not rules.random_cuts):
-        whole[s.FILL] = address_of(fill_class_cells, FILL_SIGNATURE)
-    if not special:
-        _set_ordered_search(whole, criterion)
-    if has_categories:
-        search = _category_search(criterion, rules, special)
-        searches[codes.is_category != 0] = address_of(search, SEARCH_SIGNATURE)
-        whole[s.KEEP_SET] = address_of(keep_category_set, KEEP_SIGNATURE)
-        # the special search leaves more than two classes to the general one
-        if search is not criterion.category_search or (classes and n_totals > 2):
-            _set_general_category_search(whole, criterion, rules)
-    if rules.monotone is not None:
-        whole[s.HAND_ON_BOUNDS] = address_of(hand_on_bounds, BOUNDS_SIGNATURE)
-    whole[s.VALUE_AT] = n_totals - 1 if classes else 1
-    whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
-    whole[s.CELL_LIMIT] = _CELL_LIMIT
-    whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
-    drawn = rules.max_features is not None and rules.max_features < n_features
-    wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT and (drawn or rules.random_cuts)
-    by_row = codes.by_row.ravel() if wanted else np.empty(0, BIN)
-    whole[s.ROW_STRIDE] = codes.by_row.shape[1] if wanted else 0
-    plan = plan_drawn if wanted or drawn else plan_all
-    whole[s.PLAN] = address_of(plan, PLAN_SIGNATURE)
-    part = _part_kernel(as_bytes, n_labels, n_stats)
-    whole[s.PART] = address_of(part, PART_SIGNATURE)
-    whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not wanted
-    whole[s.CONSTRAINED] = rules.monotone is not None
-    whole[s.COUNT_CONSTANT] = rules.count_constant
-    whole[s.RANDOM_TIES] = rules.random_ties
-    whole[s.MAX_CATEGORIES] = n_categories
-    whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
+    whole = _count(codes, target, criterion, rules)
+    searches, which = _choose_searches(codes, whole, criterion, rules)
+    _set_addresses(whole, _choose_steps(codes, whole, criterion, rules, searches), searches)
+    addresses = np.array([address_of(search, SEARCH_SIGNATURE) for search in searches], np.int64)
     real = np.zeros(s.N_REAL, STAT)
     real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
     real[s.MIN_DECREASE] = rules.min_impurity_decrease
@@ -457,18 +390,67 @@ def _make_problem(
         other if as_bytes else flat,
         codes.n_codes,
         codes.is_category,
-        searches,
+        addresses[which],
         np.ascontiguousarray(monotone, np.int64),
         codes.edges,
         codes.edge_start,
         places,
         place_start,
         np.ascontiguousarray(target.class_start, np.int64),
-        by_row,
+        codes.by_row.ravel() if whole[s.ROW_STRIDE] else np.empty(0, BIN),
         np.empty(0, ROW),
         whole,
         real,
     )
+
+
+def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules) -> Array:
+    """What a problem says in whole numbers, but for the addresses of kernels."""
+    n_features, n_rows = codes.columns.shape
+    as_bytes = codes.columns.dtype == BIN
+    n_categories = int(codes.n_codes[codes.is_category != 0].max(initial=0))
+    classes = criterion.summed == "classes"
+    n_labels = target.n_outputs if classes else 0
+    n_stats = criterion.stats_per_row(target.n_outputs)
+    n_totals = int(target.class_start[-1]) if classes else n_stats
+    wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT
+    by_row = wanted and (_draws(rules, n_features) or rules.random_cuts)
+    whole = np.zeros(s.N_WHOLE, np.int64)
+    whole[s.N_ROWS] = n_rows
+    whole[s.N_FEATURES] = n_features
+    whole[s.BYTES] = as_bytes
+    whole[s.ROW_STRIDE] = codes.by_row.shape[1] if by_row else 0
+    whole[s.N_LABELS] = n_labels
+    whole[s.N_STATS] = n_stats
+    whole[s.N_TOTALS] = n_totals
+    whole[s.N_OUTPUTS] = target.n_outputs
+    whole[s.N_CLASSES] = n_totals if classes else 1
+    whole[s.MAX_FEATURES] = rules.max_features or n_features
+    whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
+    whole[s.MIN_SPLIT] = rules.min_samples_split
+    whole[s.MIN_LEAF] = rules.min_samples_leaf
+    whole[s.MAX_LEAVES] = _UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
+    whole[s.GROWTH] = s.GROWTH_CODES[rules.growth]
+    whole[s.RANDOM_CUTS] = rules.random_cuts
+    whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
+    whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
+    whole[s.LOGS] = criterion.summed == "moments" and criterion.second_moment == "logs"
+    whole[s.VALUE_AT] = n_totals - 1 if classes else 1
+    whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
+    whole[s.CELL_LIMIT] = _CELL_LIMIT
+    whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
+    whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not by_row
+    whole[s.CONSTRAINED] = rules.monotone is not None
+    whole[s.COUNT_CONSTANT] = rules.count_constant
+    whole[s.RANDOM_TIES] = rules.random_ties
+    whole[s.MAX_CATEGORIES] = n_categories
+    whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
+    return whole
+
+
+def _draws(rules: GrowthRules, n_features: int) -> bool:
+    """Whether a node looks at some of the features only."""
+    return rules.max_features is not None and rules.max_features < n_features
 
 
 def _places(codes: Codes) -> tuple[Array, Array]:
@@ -487,19 +469,78 @@ def _places(codes: Codes) -> tuple[Array, Array]:
     return places.ravel(), PLACE_LANES + np.arange(n_features) * places.shape[1]
 
 
-def _number_search(
-    criterion: Criterion, rules: GrowthRules, as_bytes: bool, n_outputs: int, n_classes: int
-) -> Any:
+# --- the kernels of a fit ---------------------------------------------------------------
+
+
+def _choose_searches(
+    codes: Codes, whole: Array, criterion: Criterion, rules: GrowthRules
+) -> tuple[list[Any], Array]:
+    """The kernels that search features, and which of them searches each one."""
+    number = _number_search(criterion, rules, whole)
+    pair = number
+    if number is criterion.bins_search and criterion.pair_search is not None:
+        pair = criterion.pair_search
+    kernels = (number, pair, _category_search(criterion, rules, _is_special(number)))
+    kind = np.where(codes.is_category != 0, 2, codes.n_codes == 2)
+    kinds, which = np.unique(kind, return_inverse=True)
+    return [kernels[kind] for kind in kinds], which
+
+
+def _choose_steps(
+    codes: Codes, whole: Array, criterion: Criterion, rules: GrowthRules, searches: list[Any]
+) -> dict[int, Kernel]:
+    """The other kernels, by the place of their address in ``Problem.whole``."""
+    number = _number_search(criterion, rules, whole)
+    classes, n_totals = whole[s.N_LABELS] > 0, whole[s.N_TOTALS]
+    has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
+    draws = whole[s.ROW_STRIDE] > 0 or _draws(rules, len(codes.n_codes))
+    part = _part_kernel(bool(whole[s.BYTES]), int(whole[s.N_LABELS]), int(whole[s.N_STATS]))
+    steps: dict[int, Kernel] = {
+        s.SUMMARY: (criterion.summary, SUMMARY_SIGNATURE),
+        s.SETTLE: (settle, SETTLE_SIGNATURE),
+        s.SEARCH_NUMBER: (number, SEARCH_SIGNATURE),
+        s.PLAN: (plan_drawn if draws else plan_all, PLAN_SIGNATURE),
+        s.PART: (part, PART_SIGNATURE),
+    }
+    if whole[s.GROWTH] == s.BEST_FIRST:
+        steps[s.SIFT] = (sift, SIFT_SIGNATURE)
+    if rules.monotone is not None:
+        steps[s.HAND_ON_BOUNDS] = (hand_on_bounds, BOUNDS_SIGNATURE)
+    if not _is_special(number):
+        steps |= _ordered_steps(criterion)
+    elif classes:
+        known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
+        if known and n_totals > 2 and not has_categories:
+            steps[s.NUMBER_ANEW] = (number_anew, NUMBER_SIGNATURE)
+        if has_categories or not rules.random_cuts:
+            steps[s.FILL] = (fill_class_cells, FILL_SIGNATURE)
+    if has_categories:
+        steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
+        # the special search leaves more than two classes to the general one
+        if criterion.category_search not in searches or (classes and n_totals > 2):
+            steps |= _general_category_steps(criterion, rules)
+    return steps
+
+
+def _set_addresses(whole: Array, steps: dict[int, Kernel], searches: Sequence[Any] = ()) -> None:
+    """Compile what is new, all at once, and note where the steps are."""
+    of_features = [(search, SEARCH_SIGNATURE) for search in searches]
+    compile_all([(expand, EXPAND_SIGNATURE), *of_features, *steps.values()])
+    for place, step in steps.items():
+        whole[place] = address_of(*step)
+
+
+def _number_search(criterion: Criterion, rules: GrowthRules, whole: Array) -> Any:
     """The kernel that searches a number feature: the most special one that applies."""
     special = criterion.cut_search if rules.random_cuts else criterion.bins_search
-    if (
-        as_bytes
-        and special is not None
-        and n_outputs == 1
-        and (MAX_BINS + 1) * n_classes <= _CELL_LIMIT
-    ):
+    few_cells = (MAX_BINS + 1) * whole[s.N_CLASSES] <= _CELL_LIMIT
+    if special is not None and whole[s.BYTES] and whole[s.N_OUTPUTS] == 1 and few_cells:
         return special
     return search_random_number if rules.random_cuts else search_number
+
+
+def _is_special(search: Any) -> bool:
+    return search not in (search_number, search_random_number)
 
 
 def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) -> Any:
@@ -516,18 +557,19 @@ def general_category_search(random_cuts: bool, category_split: str) -> Any:
     return search_single_category if category_split == "one_vs_rest" else search_category
 
 
-def _set_ordered_search(whole: Array, criterion: Criterion) -> None:
+def _ordered_steps(criterion: Criterion) -> dict[int, Kernel]:
     """What searches need that bring the rows of a node into the order of a feature."""
-    whole[s.SCAN] = address_of(criterion.scan, SCAN_SIGNATURE)
-    whole[s.SORT] = address_of(sort_rows, SORT_SIGNATURE)
-    whole[s.ORDER] = address_of(order_entries, ORDER_SIGNATURE)
+    return {
+        s.SCAN: (criterion.scan, SCAN_SIGNATURE),
+        s.SORT: (sort_rows, SORT_SIGNATURE),
+        s.ORDER: (order_entries, ORDER_SIGNATURE),
+    }
 
 
-def _set_general_category_search(whole: Array, criterion: Criterion, rules: GrowthRules) -> None:
+def _general_category_steps(criterion: Criterion, rules: GrowthRules) -> dict[int, Kernel]:
     """What a tree needs whose categories cannot be searched by the criterion's own kernel."""
-    _set_ordered_search(whole, criterion)
     search = general_category_search(rules.random_cuts, rules.category_split)
-    whole[s.SEARCH_CATEGORY] = address_of(search, SEARCH_SIGNATURE)
+    return _ordered_steps(criterion) | {s.SEARCH_CATEGORY: (search, SEARCH_SIGNATURE)}
 
 
 def _search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
