@@ -258,8 +258,8 @@ def test_the_general_search_is_only_compiled_where_it_is_needed(
 ) -> None:
     """It takes many seconds; the searches of the criteria do without it where they can."""
     compiled: list[Any] = []
-    own = grower._set_addresses
-    monkeypatch.setattr(grower, "_set_addresses", lambda *of: (compiled.extend(of[1]), own(*of)))
+    own = grower.set_addresses
+    monkeypatch.setattr(grower, "set_addresses", lambda *of: (compiled.extend(of[1]), own(*of)))
     random = np.random.default_rng(0)
     X = pd.DataFrame({"a": random.normal(size=200), "k": random.choice(list("abcd"), 200)})
     y = random.normal(size=200) if n_classes == 0 else np.arange(200) % n_classes

@@ -8,7 +8,7 @@ import pytest
 import hornbeam as hb
 from hornbeam.kernels.split import search_number
 from hornbeam.kernels.split_random import search_random_number
-from hornbeam.tree import grower
+from hornbeam.tree import grower, steps
 
 
 def _table(seed, n_rows, n_classes):
@@ -27,21 +27,21 @@ def _table(seed, n_rows, n_classes):
 def _digests(monkeypatch, make, X, y, weight):
     """Digests of the model with special searches, those of one feature, and general ones."""
     special = make().fit(X, y, sample_weight=weight).digest()
-    monkeypatch.setattr(grower, "_search_together", lambda criterion, rules, problem: None)
+    monkeypatch.setattr(grower, "search_together", lambda criterion, rules, problem: None)
     single = make().fit(X, y, sample_weight=weight).digest()
-    monkeypatch.setattr(grower, "_number_search", _general)
-    monkeypatch.setattr(grower, "_category_search", _general_categories)
+    monkeypatch.setattr(steps, "_number_search", _general)
+    monkeypatch.setattr(steps, "_category_search", _general_categories)
     general = make().fit(X, y, sample_weight=weight).digest()
     monkeypatch.undo()
     return {special, single, general}
 
 
-def _general(criterion, rules, as_bytes, n_outputs, n_classes):
+def _general(criterion, rules, whole):
     return search_random_number if rules.random_cuts else search_number
 
 
 def _general_categories(criterion, rules, special):
-    return grower.general_category_search(rules.random_cuts, rules.category_split)
+    return steps.general_category_search(rules.random_cuts, rules.category_split)
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])

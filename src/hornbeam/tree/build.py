@@ -32,7 +32,7 @@ from hornbeam.tree.storage import Tree
 if TYPE_CHECKING:
     from hornbeam.criteria import Criterion
     from hornbeam.data.coding import Codes
-    from hornbeam.tree.grower import GrowthRules
+    from hornbeam.tree.rules import GrowthRules
 
 
 def build_tree(

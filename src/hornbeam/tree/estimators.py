@@ -41,12 +41,14 @@ from hornbeam.probabilities import OutputProbabilities
 from hornbeam.pruning.functions import class_counts, prune_on
 from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
-from hornbeam.tree.grower import GrowthRules, Target, category_kernels, usual_kernels
+from hornbeam.tree.grower import Target
 from hornbeam.tree.model import SingleTreeModel
 from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning import prune_by_cost, pruning_path
 from hornbeam.tree.reduced_error import hold_out
+from hornbeam.tree.rules import GrowthRules
 from hornbeam.tree.scaling import Scaling
+from hornbeam.tree.steps import category_kernels, usual_kernels
 from hornbeam.tree.storage import Tree
 from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import walker

@@ -7,9 +7,7 @@ as pay; tree/build.py turns what it leaves behind into a `Tree`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
@@ -18,50 +16,26 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
-from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
-from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
-from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
-from hornbeam.kernels.heap import SIFT_SIGNATURE, sift
+from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import PART_LANES, PLACE_LANES
-from hornbeam.kernels.order import (
-    COUNT_SIGNATURE,
-    RADIX_COUNTERS,
-    SORT_SIGNATURE,
-    count_labels,
-    count_sums,
-    sort_rows,
-)
-from hornbeam.kernels.part import PART_SIGNATURE, part_labelled, part_moments, part_rows
-from hornbeam.kernels.scan import SCAN_SIGNATURE, SUMMARY_SIGNATURE
-from hornbeam.kernels.settle import SETTLE_SIGNATURE, settle
-from hornbeam.kernels.split import (
-    NUMBER_SIGNATURE,
-    ORDER_SIGNATURE,
-    SEARCH_SIGNATURE,
-    TOGETHER_SIGNATURE,
-    number_anew,
-    order_entries,
-    search_number,
-)
-from hornbeam.kernels.split_bins import FILL_SIGNATURE, fill_class_cells
-from hornbeam.kernels.split_categories import (
-    KEEP_SIGNATURE,
-    keep_category_set,
-    search_category,
-    search_random_category,
-    search_single_category,
-)
-from hornbeam.kernels.split_random import search_random_number
+from hornbeam.kernels.order import COUNT_SIGNATURE, RADIX_COUNTERS, count_labels, count_sums
+from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
-from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
+from hornbeam.tree.rules import GrowthRules
+from hornbeam.tree.steps import (
+    CELL_LIMIT,
+    choose_searches,
+    choose_steps,
+    general_category_steps,
+    search_together,
+    set_addresses,
+)
 
 _UNLIMITED = 2**62
-# Cells of a histogram that still live in the second-level cache.
-_CELL_LIMIT = 1 << 15
 # Room for so many category sets is made at first.
 _FIRST_SETS = 1 << 12
 # A tile of codes is to stay in the second-level cache while a subtree grows.
@@ -75,26 +49,6 @@ _CONSTANT_FEATURES_LIMIT = 1024
 _LEAST_LANE_ROWS = 8
 # Looking at all features of a node pays unless there are very many of them, too.
 _ROW_FEATURES_LIMIT = 512
-
-
-@dataclass(frozen=True)
-class GrowthRules:
-    """The parameters of growing, resolved to numbers."""
-
-    max_depth: int | None = None
-    min_samples_split: int = 2
-    min_samples_leaf: int = 1
-    min_weight_leaf: float = 0.0
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    max_features: int | None = None
-    growth: str = "depth"
-    random_cuts: bool = False
-    category_split: str = "subset"
-    count_constant: bool = False
-    random_ties: bool = False  # for trees that one thread grows
-    monotone: Array | None = None
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,34 +70,6 @@ class Target:
         both = self.labels if self.labels is not None else self.values
         assert both is not None
         return int(both.shape[1])
-
-
-def usual_kernels(as_bytes: bool, classes: bool, draws: bool, random_cuts: bool) -> list[Kernel]:
-    """What a fit will probably need, so that compiling can begin before the data are read."""
-    plan = plan_drawn if draws or (as_bytes and random_cuts) else plan_all
-    part = _part_kernel(as_bytes, 1 if classes else 0, 0 if classes else 3)
-    kernels = [
-        (expand, EXPAND_SIGNATURE),
-        (settle, SETTLE_SIGNATURE),
-        (plan, PLAN_SIGNATURE),
-        (part, PART_SIGNATURE),
-    ]
-    if not as_bytes:
-        search = search_random_number if random_cuts else search_number
-        kernels += [
-            (sort_rows, SORT_SIGNATURE),
-            (order_entries, ORDER_SIGNATURE),
-            (search, SEARCH_SIGNATURE),
-        ]
-    elif classes and not random_cuts:
-        kernels.append((fill_class_cells, FILL_SIGNATURE))
-    return kernels
-
-
-def category_kernels(random_cuts: bool, category_split: str) -> list[Kernel]:
-    """What a fit will need besides if the data have categories."""
-    search = general_category_search(random_cuts, category_split)
-    return [(keep_category_set, KEEP_SIGNATURE), (search, SEARCH_SIGNATURE)]
 
 
 def grow_nodes(
@@ -215,7 +141,7 @@ class Stage:
         self.problem = _make_problem(codes, target, criterion, rules)
         self.whole = self.problem.whole
         self.criterion, self.rules = criterion, rules
-        self.together = _search_together(criterion, rules, self.problem)
+        self.together = search_together(criterion, rules, self.problem)
         self.whole[s.THREADS] = size
         if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
             self.whole[s.TASK_ROWS] = 0  # the whole table is as small as a tile
@@ -274,7 +200,7 @@ class Stage:
         general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
         for problem in (self.problem, *self.tiles):
             if general:
-                _set_addresses(problem.whole, _general_category_steps(self.criterion, self.rules))
+                set_addresses(problem.whole, general_category_steps(self.criterion, self.rules))
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
             problem.whole[s.SEARCH_TOGETHER] = together
             problem.whole[s.LANE_ROWS] = lane_rows
@@ -376,8 +302,8 @@ def _make_problem(
     as_bytes = codes.columns.dtype == BIN
     flat, other = codes.columns.ravel(), np.empty(0, RANK if as_bytes else BIN)
     whole = _count(codes, target, criterion, rules)
-    searches, which = _choose_searches(codes, whole, criterion, rules)
-    _set_addresses(whole, _choose_steps(codes, whole, criterion, rules, searches), searches)
+    searches, which = choose_searches(codes, whole, criterion, rules)
+    set_addresses(whole, choose_steps(codes, whole, criterion, rules, searches), searches)
     addresses = np.array([address_of(search, SEARCH_SIGNATURE) for search in searches], np.int64)
     real = np.zeros(s.N_REAL, STAT)
     real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
@@ -414,7 +340,7 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     n_stats = criterion.stats_per_row(target.n_outputs)
     n_totals = int(target.class_start[-1]) if classes else n_stats
     wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT
-    by_row = wanted and (_draws(rules, n_features) or rules.random_cuts)
+    by_row = wanted and (rules.draws(n_features) or rules.random_cuts)
     whole = np.zeros(s.N_WHOLE, np.int64)
     whole[s.N_ROWS] = n_rows
     whole[s.N_FEATURES] = n_features
@@ -437,7 +363,7 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.LOGS] = criterion.summed == "moments" and criterion.second_moment == "logs"
     whole[s.VALUE_AT] = n_totals - 1 if classes else 1
     whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
-    whole[s.CELL_LIMIT] = _CELL_LIMIT
+    whole[s.CELL_LIMIT] = CELL_LIMIT
     whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
     whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not by_row
     whole[s.CONSTRAINED] = rules.monotone is not None
@@ -446,11 +372,6 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.MAX_CATEGORIES] = n_categories
     whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
     return whole
-
-
-def _draws(rules: GrowthRules, n_features: int) -> bool:
-    """Whether a node looks at some of the features only."""
-    return rules.max_features is not None and rules.max_features < n_features
 
 
 def _places(codes: Codes) -> tuple[Array, Array]:
@@ -467,131 +388,6 @@ def _places(codes: Codes) -> tuple[Array, Array]:
         place[PLACE_LANES : PLACE_LANES + last - first] = codes.middles[first:last]
     places[:, :PLACE_LANES] = places[:, PLACE_LANES :: room // PLACE_LANES]
     return places.ravel(), PLACE_LANES + np.arange(n_features) * places.shape[1]
-
-
-# --- the kernels of a fit ---------------------------------------------------------------
-
-
-def _choose_searches(
-    codes: Codes, whole: Array, criterion: Criterion, rules: GrowthRules
-) -> tuple[list[Any], Array]:
-    """The kernels that search features, and which of them searches each one."""
-    number = _number_search(criterion, rules, whole)
-    pair = number
-    if number is criterion.bins_search and criterion.pair_search is not None:
-        pair = criterion.pair_search
-    kernels = (number, pair, _category_search(criterion, rules, _is_special(number)))
-    kind = np.where(codes.is_category != 0, 2, codes.n_codes == 2)
-    kinds, which = np.unique(kind, return_inverse=True)
-    return [kernels[kind] for kind in kinds], which
-
-
-def _choose_steps(
-    codes: Codes, whole: Array, criterion: Criterion, rules: GrowthRules, searches: list[Any]
-) -> dict[int, Kernel]:
-    """The other kernels, by the place of their address in ``Problem.whole``."""
-    number = _number_search(criterion, rules, whole)
-    classes, n_totals = whole[s.N_LABELS] > 0, whole[s.N_TOTALS]
-    has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
-    draws = whole[s.ROW_STRIDE] > 0 or _draws(rules, len(codes.n_codes))
-    part = _part_kernel(bool(whole[s.BYTES]), int(whole[s.N_LABELS]), int(whole[s.N_STATS]))
-    steps: dict[int, Kernel] = {
-        s.SUMMARY: (criterion.summary, SUMMARY_SIGNATURE),
-        s.SETTLE: (settle, SETTLE_SIGNATURE),
-        s.SEARCH_NUMBER: (number, SEARCH_SIGNATURE),
-        s.PLAN: (plan_drawn if draws else plan_all, PLAN_SIGNATURE),
-        s.PART: (part, PART_SIGNATURE),
-    }
-    if whole[s.GROWTH] == s.BEST_FIRST:
-        steps[s.SIFT] = (sift, SIFT_SIGNATURE)
-    if rules.monotone is not None:
-        steps[s.HAND_ON_BOUNDS] = (hand_on_bounds, BOUNDS_SIGNATURE)
-    if not _is_special(number):
-        steps |= _ordered_steps(criterion)
-    elif classes:
-        known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
-        if known and n_totals > 2 and not has_categories:
-            steps[s.NUMBER_ANEW] = (number_anew, NUMBER_SIGNATURE)
-        if has_categories or not rules.random_cuts:
-            steps[s.FILL] = (fill_class_cells, FILL_SIGNATURE)
-    if has_categories:
-        steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
-        # the special search leaves more than two classes to the general one
-        if criterion.category_search not in searches or (classes and n_totals > 2):
-            steps |= _general_category_steps(criterion, rules)
-    return steps
-
-
-def _set_addresses(whole: Array, steps: dict[int, Kernel], searches: Sequence[Any] = ()) -> None:
-    """Compile what is new, all at once, and note where the steps are."""
-    of_features = [(search, SEARCH_SIGNATURE) for search in searches]
-    compile_all([(expand, EXPAND_SIGNATURE), *of_features, *steps.values()])
-    for place, step in steps.items():
-        whole[place] = address_of(*step)
-
-
-def _number_search(criterion: Criterion, rules: GrowthRules, whole: Array) -> Any:
-    """The kernel that searches a number feature: the most special one that applies."""
-    special = criterion.cut_search if rules.random_cuts else criterion.bins_search
-    few_cells = (MAX_BINS + 1) * whole[s.N_CLASSES] <= _CELL_LIMIT
-    if special is not None and whole[s.BYTES] and whole[s.N_OUTPUTS] == 1 and few_cells:
-        return special
-    return search_random_number if rules.random_cuts else search_number
-
-
-def _is_special(search: Any) -> bool:
-    return search not in (search_number, search_random_number)
-
-
-def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) -> Any:
-    """The kernel that searches a category feature; ``special`` as that of numbers may be."""
-    if special and rules.category_split == "cautious" and criterion.category_search is not None:
-        return criterion.category_search
-    return general_category_search(rules.random_cuts, rules.category_split)
-
-
-def general_category_search(random_cuts: bool, category_split: str) -> Any:
-    """The kernel that searches a category feature by the rule of a tree."""
-    if random_cuts:
-        return search_random_category
-    return search_single_category if category_split == "one_vs_rest" else search_category
-
-
-def _ordered_steps(criterion: Criterion) -> dict[int, Kernel]:
-    """What searches need that bring the rows of a node into the order of a feature."""
-    return {
-        s.SCAN: (criterion.scan, SCAN_SIGNATURE),
-        s.SORT: (sort_rows, SORT_SIGNATURE),
-        s.ORDER: (order_entries, ORDER_SIGNATURE),
-    }
-
-
-def _general_category_steps(criterion: Criterion, rules: GrowthRules) -> dict[int, Kernel]:
-    """What a tree needs whose categories cannot be searched by the criterion's own kernel."""
-    search = general_category_search(rules.random_cuts, rules.category_split)
-    return _ordered_steps(criterion) | {s.SEARCH_CATEGORY: (search, SEARCH_SIGNATURE)}
-
-
-def _search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
-    """The kernel that searches many features of a node at once, None if there is none."""
-    whole = problem.whole
-    if not whole[s.ROW_STRIDE] or rules.count_constant or whole[s.N_OUTPUTS] > 1:
-        return None
-    if whole[s.N_CLASSES] > _CELL_LIMIT // (MAX_BINS + 1):
-        return None
-    if rules.random_cuts:
-        return criterion.cuts_search
-    pairs = (problem.n_codes == 2) & (problem.is_category == 0)
-    return criterion.pairs_search if np.count_nonzero(pairs) > 1 else None
-
-
-def _part_kernel(as_bytes: bool, n_labels: int, n_stats: int) -> Any:
-    """The kernel that parts the rows of a node: the most special one that applies."""
-    if as_bytes and n_labels == 1:
-        return part_labelled
-    if as_bytes and n_labels == 0 and n_stats == 3:
-        return part_moments
-    return part_rows
 
 
 def _task_rows(n_features: int, itemsize: int) -> int:
@@ -645,7 +441,7 @@ def _make_scratch(
 ) -> s.Scratch:
     n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
     stride, n_classes = int(whole[s.ROW_STRIDE]), int(whole[s.N_CLASSES])
-    n_cells = 0 if whole[s.ROWS_ONLY] else _CELL_LIMIT
+    n_cells = 0 if whole[s.ROWS_ONLY] else CELL_LIMIT
     n_entries = min(n_cells, n_rows)
     n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
     lengths = {

@@ -13,7 +13,8 @@ from hornbeam.data.coding import Codes
 from hornbeam.dtypes import Array
 from hornbeam.kernels import state as s
 from hornbeam.tree.build import build_tree
-from hornbeam.tree.grower import GrowthRules, Target, grow_nodes
+from hornbeam.tree.grower import Target, grow_nodes
+from hornbeam.tree.rules import GrowthRules
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.storage import Tree
 
