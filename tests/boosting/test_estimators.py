@@ -196,6 +196,7 @@ def test_growth_orders() -> None:
         {},  # with a trial of the learning rate
         pytest.param({"learning_rate": 0.1}, marks=pytest.mark.quick),
         {"subsample": 0.6},
+        {"colsample_bytree": 0.5, "colsample_bynode": 0.5, "learning_rate": 0.1},
         {"growth": "level", "learning_rate": 0.1},
         {"order": 1, "learning_rate": 0.1},
     ],
@@ -207,6 +208,7 @@ def test_a_sparse_table_is_the_dense_one(way: dict[str, Any]) -> None:
     dense[random.random((N, 12)) < 0.02] = np.nan
     dense[:, 3] = 0.0
     dense[:, 4] = np.abs(dense[:, 4]) + 1.0  # no zero at all
+    dense[4:, 5] = 0.0  # fewer others than a leaf must have
     y = np.nan_to_num(dense[:, 0]) - np.nan_to_num(dense[:, 4]) + random.normal(0, 0.1, N)
     plain = Regressor(**FEW, **way).fit(dense, y)
     for form in (scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.coo_matrix):

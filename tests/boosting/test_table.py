@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -76,3 +78,45 @@ def test_some_rows_of_a_table_are_coded_as_they_were(sparse: bool) -> None:
         found, wanted = getattr(some.codes, name), getattr(expected.codes, name)
         np.testing.assert_array_equal(found, wanted)
         assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None)
+
+
+def rare_table(n_rows: int = 400) -> np.ndarray:
+    """Columns that differ from zero in few rows, and some in all but few; never two at once."""
+    rng = np.random.default_rng(3)
+    matrix = np.zeros((n_rows, 40))
+    row = 0
+    for feature in range(30):
+        n_others = feature % 12
+        matrix[row : row + n_others, feature] = rng.integers(1, 4, n_others) - 2.5
+        row += n_others
+    matrix[:, 30] = 7.0
+    matrix[:, 31] = np.nan
+    matrix[:3, 32] = np.nan
+    matrix[:, 33] = np.where(np.arange(n_rows) < 4, 0.0, 1.0)  # zeros are rare
+    matrix[:, 34:] = rng.normal(size=(n_rows, 6))
+    return matrix
+
+
+@pytest.mark.parametrize("least_rows", [1, 5, 20])
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_features_that_cannot_part_the_rows_are_left_out(kind: Any, least_rows: int) -> None:
+    """Their rows that are not zero are fewer than a leaf must have."""
+    matrix = rare_table()
+    table = code(kind(matrix), matrix.shape[1])
+    parting = table.parting(least_rows)
+    varies = [len(np.unique(column)) > 1 or np.isnan(column[0]) for column in matrix.T]
+    expected = np.flatnonzero(varies & (np.count_nonzero(matrix, axis=0) >= least_rows))
+    np.testing.assert_array_equal(parting.features, expected)
+    if not parting.is_sparse:
+        assert table.bundles.is_shared.any() and parting.by_row is table.by_row
+        return
+    widths = np.diff(parting.cell_start)
+    kept = np.isin(np.arange(matrix.shape[1]), expected)
+    np.testing.assert_array_equal(widths, np.where(kept, table.codes.n_codes + 1, 0))
+    assert len(parting.entry_cell) == np.count_nonzero(matrix[:, kept])
+
+
+def test_a_table_that_nothing_parts_stays_as_it_is() -> None:
+    for kind in (np.asarray, scipy.sparse.csr_array):
+        table = code(kind(rare_table()), 40)
+        assert table.parting(401) is table

@@ -87,7 +87,8 @@ def boost(
 
     Returns the trees, one per score and round.
     """
-    table, scores, validation = course.table, course.scores, course.validation
+    table, scores = course.table.parting(rules.min_samples_leaf), course.scores
+    validation = course.validation
     loss = scores.loss
     scores.take_slopes(n_jobs)
     followed = validation is not None or rounds.drop_rate > 0.0
@@ -113,7 +114,7 @@ def boost(
 
         def add_tree(grower: BoostedGrower, which: int) -> None:
             seed = _seed_of(rounds.seed, number, which)  # noqa: B023  (runs within the round)
-            active = _draw_features(rules, table.n_features, seed)
+            active = _draw_features(rules, table.features, seed)
             if loss.n_scores > 1:
                 grower.take_slopes(which)
             check_slopes(loss, grower.peak, rounds.order)
@@ -221,15 +222,15 @@ def _seed_of(seed: int, number: int, which: int) -> int:
     return int.from_bytes(hashlib.blake2b(place, digest_size=4).digest(), "little")
 
 
-def _draw_features(rules: BoostRules, n_features: int, seed: int) -> Array:
+def _draw_features(rules: BoostRules, features: Array, seed: int) -> Array:
     """The features that a tree may ask, ascending."""
     if rules.colsample_bytree == 1.0:
-        return np.arange(n_features)
-    kept = max(1, round(rules.colsample_bytree * n_features))
-    drawn = np.random.default_rng(seed).permutation(n_features)[:kept]
-    if rules.draw_number is not None:
-        drawn = np.flatnonzero(np.isin(rules.draw_number, drawn))
-    return np.sort(drawn)
+        return features
+    kept = max(1, round(rules.colsample_bytree * len(features)))
+    drawn = np.random.default_rng(seed).permutation(len(features))[:kept]
+    if rules.draw_number is not None:  # the same ones, in whatever order the columns are
+        drawn = np.argsort(rules.draw_number[features])[drawn]
+    return features[np.sort(drawn)]
 
 
 def _draw_dropped(rounds: Rounds, number: int, n_before: int) -> list[int]:

@@ -263,8 +263,8 @@ class BoostedGrower:
     def _choose(self, active: Array) -> None:
         """Note the features drawn for a tree, and the columns that hold them."""
         team, whole = self.team, self.table.whole
-        if whole[s.N_ACTIVE] == len(active) == whole[s.N_FEATURES]:
-            return  # all of them, as for the last tree
+        if np.array_equal(team.active[: whole[s.N_ACTIVE]], active):
+            return  # as for the last tree
         team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too
         column = self.bundles.column[active]
         order = np.argsort(column, kind="stable")

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from hornbeam.boosting.bundles import Bundles, find_bundles, no_bundles
-from hornbeam.data.coding import Codes, encode_bins, encode_like
+from hornbeam.data.coding import Codes, encode_bins, encode_like, find_zero_code
 from hornbeam.data.sparse_coding import SparseCodes, encode_sparse_bins, encode_sparse_like
 from hornbeam.dtypes import BIN, MISSING_BIN, Array
 from hornbeam.kernels.boosting.pack import pack_bundles, pack_rows
@@ -40,6 +40,8 @@ class CodedTable:
         Empty for a sparse table, and for one that no tree is grown on.
     bundles : Bundles
         Which features share a column.
+    features : int64 array
+        The features that can part the rows, ascending; only these are searched.
     entry_start, entry_cell : int64 and int32 array
         Sparse table: the cells that row i counts in are
         entry_cell[entry_start[i] : entry_start[i + 1]], ascending.
@@ -51,8 +53,40 @@ class CodedTable:
     by_row: Array
     by_column: Array
     bundles: Bundles
+    features: Array
     entry_start: Array
     entry_cell: Array
+
+    def parting(self, least_rows: int) -> CodedTable:
+        """The same table, in which features that cannot part its rows take no time.
+
+        Most words of a collection of texts are in fewer documents than a leaf must have. The
+        side of a split that has no zeros would be too small.
+        """
+        can_part = self._count_others() >= least_rows
+        if can_part.all() or not can_part.any():
+            return self
+        if isinstance(self.codes, SparseCodes):
+            return _lay_out_sparse(self.codes, can_part)
+        return replace(self, features=np.flatnonzero(can_part))
+
+    def _count_others(self) -> Array:
+        """How many rows of each feature have another code than that of zeros."""
+        if isinstance(self.codes, SparseCodes):
+            return self.codes.count_others()
+        bundles, zero = self.bundles, find_zero_code(self.codes.edges, self.codes.edge_start)
+        others = np.full(self.n_features, self.n_rows)  # of a category: there are no zeros
+        for feature in np.flatnonzero(self.codes.is_category == 0).tolist():
+            column, code = self.by_column[bundles.column[feature]], zero[feature]
+            if not bundles.is_shared[feature]:
+                is_other = column != code
+            elif code == bundles.default[feature]:  # it is not in the column
+                start = bundles.offset[feature]
+                is_other = (column >= start) & (column < start + bundles.width[feature])
+            else:
+                is_other = column != bundles.lookup(feature, self.codes.n_codes[feature])[code]
+            others[feature] = np.count_nonzero(is_other)
+        return others
 
     def __getitem__(self, mask: Array) -> CodedTable:
         """Some of the rows, coded as they are; ``mask`` tells which."""
@@ -141,25 +175,31 @@ def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
     cells = _cell_start(codes.n_codes)
     nothing = np.empty(0, np.int64)
     entries = (nothing, nothing.astype(np.int32))
-    return CodedTable(books, n_rows, cells, by_row, by_column, bundles, *entries)
+    features = np.arange(n_features)
+    return CodedTable(books, n_rows, cells, by_row, by_column, bundles, features, *entries)
 
 
-def _lay_out_sparse(codes: SparseCodes) -> CodedTable:
-    """Turn entries by feature into entries by row."""
-    cell_start = _cell_start(codes.n_codes)
-    n_entries = np.diff(codes.column_start)
-    code = codes.column_code.astype(np.int32)
+def _lay_out_sparse(codes: SparseCodes, can_part: Array | None = None) -> CodedTable:
+    """Turn entries by feature into entries by row; of features that cannot part them, none."""
+    n_features, n_entries = len(codes.n_codes), np.diff(codes.column_start)
+    if can_part is None:
+        can_part = np.ones(n_features, bool)
+    cell_start = _cell_start(np.where(can_part, codes.n_codes, -1))
+    kept = np.repeat(can_part, n_entries)
+    n_entries = np.where(can_part, n_entries, 0)
+    code = codes.column_code[kept].astype(np.int32)
     missing = code == MISSING_BIN
     code[missing] = np.repeat(codes.n_codes, n_entries)[missing]
     cell = np.repeat(cell_start[:-1], n_entries).astype(np.int32) + code
-    shape = (codes.n_rows, len(codes.n_codes))
-    by_column = scipy.sparse.csc_array((cell, codes.column_row, codes.column_start), shape)
+    start = np.concatenate([[0], np.cumsum(n_entries)])
+    entries = (cell, codes.column_row[kept], start)
+    by_column = scipy.sparse.csc_array(entries, (codes.n_rows, n_features))
     by_row = by_column.tocsr()  # stable, so the cells of a row ascend
     entry_start, entry_cell = by_row.indptr.astype(np.int64), by_row.data
-    bundles = no_bundles(len(codes.n_codes))
+    bundles, features = no_bundles(n_features), np.flatnonzero(can_part)
     nothing = np.empty((0, 0), BIN)
-    entries = (entry_start, entry_cell)
-    return CodedTable(codes, codes.n_rows, cell_start, nothing, nothing, bundles, *entries)
+    layouts = (nothing, nothing, bundles, features, entry_start, entry_cell)
+    return CodedTable(codes, codes.n_rows, cell_start, *layouts)
 
 
 def _stride(n_features: int) -> int:

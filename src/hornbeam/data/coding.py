@@ -281,6 +281,12 @@ def cut_by_width(distinct: Array, n_bins: int) -> Array:
     return below[(below >= 0) & (below < len(distinct) - 1)]
 
 
+def find_zero_code(edges: Array, edge_start: Array) -> Array:
+    """The code of a zero, per number feature: how many of its edges are below."""
+    below = np.concatenate([[0], np.cumsum(edges < 0.0)])[edge_start]
+    return np.diff(below).astype(BIN)
+
+
 def midpoints(below: Array, above: Array) -> Array:
     """An edge between neighbours: ``below <= edge < above``, also after rounding."""
     low, high = below.astype(np.float64), above.astype(np.float64)

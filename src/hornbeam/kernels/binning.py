@@ -171,6 +171,31 @@ def assign_bins(column: Array, edges: Array, missing: int, codes: Array) -> None
 
 
 @kernel
+def assign_sparse_bins(
+    values: Array,
+    column_start: Array,
+    edges: Array,
+    edge_start: Array,
+    first: int,
+    last: int,
+    missing: int,
+    codes: Array,
+) -> None:
+    """Write the code of each stored value of some columns of a sparse matrix."""
+    for feature in range(first, last):
+        for i in range(column_start[feature], column_start[feature + 1]):
+            value = values[i]
+            low, high = edge_start[feature], edge_start[feature + 1]
+            while low < high:
+                middle = (low + high) >> 1
+                if edges[middle] < value:  # x <= edge belongs below
+                    low = middle + 1
+                else:
+                    high = middle
+            codes[i] = missing if value != value else low - edge_start[feature]
+
+
+@kernel
 def count_categories(column: Array, counts: Array) -> None:
     """Add up how many rows have each category."""
     for i in range(column.size):
