@@ -87,7 +87,7 @@ def choose_searches(
     kernels = (number, pair, _category_search(criterion, rules, _is_special(number)))
     kind = np.where(codes.is_category != 0, 2, codes.n_codes == 2)
     kinds, which = np.unique(kind, return_inverse=True)
-    return [kernels[kind] for kind in kinds], which
+    return [kernels[place] for place in kinds], which
 
 
 def choose_steps(
