@@ -187,6 +187,7 @@ PLAIN: dict[str, Any] = {
     "n_estimators": 1,
     "bootstrap": False,
     "max_features": None,
+    "min_samples_split": 2,
     "category_split": "subset",
 }
 
@@ -326,7 +327,7 @@ def test_class_weights_are_sample_weights(forest: Any) -> None:
 def test_balanced_subsample() -> None:
     """As scikit-learn weighs the rows of a bag, tree by tree."""
     rare = np.where(rng.random(N) < 0.1, 1, 0)
-    params = {"n_estimators": 4, "random_state": 0, "max_features": None}
+    params = {"n_estimators": 4, "random_state": 0, "max_features": None, "min_samples_split": 2}
     model = hb.RandomForestClassifier(class_weight="balanced_subsample", **params).fit(X, rare)
     bags = Bags(model.seed_, N, N)
     for number, ours in enumerate(model.estimators_):

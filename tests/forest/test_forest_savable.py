@@ -174,7 +174,8 @@ def test_a_pickle_with_a_foreign_store_is_refused(kind: str) -> None:
     for bad in broken:
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__({**state, "store_": bad})
-    for name in ("schema_", "tree_gains_", "seed_", "n_rows_in_", "n_draws_", "n_features_in_"):
+    numbers = ("seed_", "n_rows_in_", "n_draws_", "n_features_in_", "min_samples_split_")
+    for name in ("schema_", "tree_gains_", *numbers):
         missing = {key: value for key, value in state.items() if key != name}
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__(missing)

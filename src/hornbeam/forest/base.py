@@ -26,6 +26,7 @@ from hornbeam.forest.growing import Plantation
 from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
 from hornbeam.forest.savable import SavableForest
 from hornbeam.forest.store import ForestStore
+from hornbeam.forest.trial import find_split_size
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import CartTree
@@ -74,6 +75,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     bootstrap: bool
     oob_score: Any
     max_samples: Any
+    min_samples_split: Any
     ccp_alpha: float
     constant_features: str
     early_stopping: bool
@@ -124,6 +126,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         bags = Bags.of(seed, task.target.weight, n_draws)
         fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws}
         self._check_fits(earlier, fitted)
+        task = self._settle(task, bags, earlier, fitted)
         self._grow(task, bags, y, earlier, fitted)
         self._note(task, bags, y, fitted)
         self._forget()
@@ -154,6 +157,22 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         codes = template._encode(schema, task.matrix[np.flatnonzero(counted)])
         return replace(task, rules=rules, codes=encode_like(codes, task.matrix, self.n_jobs))
 
+    def _settle(
+        self, task: Task, bags: Bags, earlier: dict[str, Any], fitted: dict[str, Any]
+    ) -> Task:
+        """Find out how few rows a node may have to be split, if nobody said so."""
+        size = task.rules.min_samples_split
+        if self.min_samples_split == "auto":
+            known = earlier.get("min_samples_split_")
+            size = known or find_split_size(task, bags, self._balanced, self.n_jobs)
+        fitted["min_samples_split_"] = size
+        return replace(task, rules=replace(task.rules, min_samples_split=size))
+
+    @property
+    def _balanced(self) -> bool:
+        """Whether the classes of each bag weigh the same."""
+        return getattr(self, "class_weight", None) == "balanced_subsample"
+
     def _target(self, y: Any, n_rows: int, seed: int) -> Any:
         """What the trees are grown on: y, unless a forest needs none."""
         return y
@@ -162,8 +181,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         self, task: Task, bags: Bags, y: Any, earlier: dict[str, Any], fitted: dict[str, Any]
     ) -> None:
         """Grow the trees that are missing; notes them and their score in ``fitted``."""
-        balanced = getattr(self, "class_weight", None) == "balanced_subsample"
-        plantation = Plantation(task, bags, balanced, self.ccp_alpha, self.n_jobs)
+        plantation = Plantation(task, bags, self._balanced, self.ccp_alpha, self.n_jobs)
         stores = [earlier["store_"]] if earlier else []
         gains = [earlier["tree_gains_"]] if earlier else []
         n_trees = stores[0].n_trees if stores else 0

@@ -26,6 +26,7 @@ from hornbeam.tree.estimators import (
 )
 from hornbeam.tree.task import Task
 
+LEAST_SPLIT = 2  # rows, unless a trial finds that more are better
 # Parameters that a forest hands on to its trees.
 _OF_TREES = (
     "criterion",
@@ -50,6 +51,8 @@ _OF_TREES = (
 def _of_trees(forest: Any) -> dict[str, Any]:
     """Parameters of a forest's trees; they know nothing of being cautious (see `_refine`)."""
     shared = {name: getattr(forest, name) for name in _OF_TREES}
+    if shared["min_samples_split"] == "auto":
+        shared["min_samples_split"] = vars(forest).get("min_samples_split_", LEAST_SPLIT)
     if shared["category_split"] == "cautious":
         shared["category_split"] = "subset"
     return shared
@@ -61,6 +64,7 @@ class ForestClassifier(OutputProbabilities, BaseForest):
     _splitter = "best"
     _declared_as = {  # noqa: RUF012
         **FOREST_NAMES,
+        "min_samples_split": "forest_split_size",
         "criterion": "classification_criterion",
         "class_weight": "forest_class_weight",
     }
@@ -114,7 +118,11 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
     """What forests of regression trees share."""
 
     _splitter = "best"
-    _declared_as = {**FOREST_NAMES, "criterion": "regression_criterion"}  # noqa: RUF012
+    _declared_as = {  # noqa: RUF012
+        **FOREST_NAMES,
+        "min_samples_split": "forest_split_size",
+        "criterion": "regression_criterion",
+    }
     leaf_samples: bool
 
     def _template(self) -> CartTree:
@@ -226,6 +234,8 @@ class RandomForestClassifier(ForestClassifier):
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
+    min_samples_split_ : int
+        Rows that a node needed to be split.
     feature_importances_ : array
     oob_score_ : float
     oob_decision_function_ : array of shape (n_samples, n_classes)
@@ -247,7 +257,7 @@ class RandomForestClassifier(ForestClassifier):
         n_estimators: int = 100,
         criterion: str | Callable[..., float] = "gini",
         max_depth: int | None = None,
-        min_samples_split: int | float = 2,
+        min_samples_split: int | float | str = "auto",
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: int | float | str | None = "sqrt",
@@ -331,6 +341,8 @@ class RandomForestRegressor(ForestRegressor):
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
+    min_samples_split_ : int
+        Rows that a node needed to be split.
     feature_importances_ : array
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
@@ -352,7 +364,7 @@ class RandomForestRegressor(ForestRegressor):
         n_estimators: int = 100,
         criterion: str | Callable[..., float] = "squared_error",
         max_depth: int | None = None,
-        min_samples_split: int | float = 2,
+        min_samples_split: int | float | str = "auto",
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: int | float | str | None = 0.7,
@@ -435,6 +447,8 @@ class ExtraTreesClassifier(ForestClassifier):
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
+    min_samples_split_ : int
+        Rows that a node needed to be split.
     feature_importances_ : array
     oob_score_ : float
     oob_decision_function_ : array of shape (n_samples, n_classes)
@@ -457,7 +471,7 @@ class ExtraTreesClassifier(ForestClassifier):
         n_estimators: int = 100,
         criterion: str | Callable[..., float] = "gini",
         max_depth: int | None = None,
-        min_samples_split: int | float = 2,
+        min_samples_split: int | float | str = "auto",
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: int | float | str | None = "sqrt",
@@ -540,6 +554,8 @@ class ExtraTreesRegressor(ForestRegressor):
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
+    min_samples_split_ : int
+        Rows that a node needed to be split.
     feature_importances_ : array
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
@@ -562,7 +578,7 @@ class ExtraTreesRegressor(ForestRegressor):
         n_estimators: int = 100,
         criterion: str | Callable[..., float] = "squared_error",
         max_depth: int | None = None,
-        min_samples_split: int | float = 2,
+        min_samples_split: int | float | str = "auto",
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: int | float | str | None = 0.9,

@@ -11,6 +11,17 @@ from hornbeam.params import COUNT, PARAMETERS, Parameter
 PARAMETERS.update(
     {
         "forest_trees": Parameter("int", "Number of trees.", [COUNT]),
+        "forest_split_size": Parameter(
+            "int, float or 'auto'",
+            "Rows a node needs to be split; a float is a share of all rows. 'auto': 2, or 10, 20, "
+            "50 or 100 where a few trees of half of the rows show that the others are predicted "
+            "better so (see docs/forest.md).",
+            [
+                Interval(Integral, 2, None, closed="left"),
+                Interval(RealNotInt, 0.0, 1.0, closed="right"),
+                StrOptions({"auto"}),
+            ],
+        ),
         "forest_bootstrap": Parameter(
             "bool",
             "Draw the rows of each tree with replacement; False: each tree gets all rows.",

@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,16 @@ STORE_FIELDS: dict[str, tuple[type[np.generic], int]] = {
 _LEAST, _MOST = 1e-30, 1e30
 _BAG_BYTES = 1 << 24  # who is in the bag of how many trees is known at once
 _SECONDS_PER_DRAW = 1e-8
+
+
+class NodeSums(NamedTuple):
+    """What all nodes of some trees hold; the nodes of the trees are counted through."""
+
+    root: Array  # of each tree
+    first_child: Array
+    n_samples: Array
+    weight: Array
+    value: Array  # (nodes, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +252,7 @@ class ForestStore:
 
     def leaf_weights(self, tree: int, leaves: Array) -> Array:
         """What the training rows in leaves of a tree weigh."""
-        return self._leaf_weights(self.nodes[self.root[tree] + leaves], tree)
+        return self._leaf_weights(self.nodes[self.root[tree] + leaves], self.weight_unit[tree])
 
     def tree(self, number: int) -> Tree:
         """A tree as an ordinary `Tree`.
@@ -255,11 +265,10 @@ class ForestStore:
         nodes = self.nodes[place]
         leaf = nodes["child"] < 0
         subset = ~leaf & (nodes["feature"] & CATEGORY != 0)
-        first_child = np.where(leaf, NO_CHILD, nodes["child"]).astype(NODE)
-        sums = self._sums(nodes, number, first_child)
+        sums = self.sums(number, number + 1)
         set_start, set_words = self._sets_by_node(nodes, subset)
         return Tree(
-            first_child=first_child,
+            first_child=sums.first_child,
             n_branches=np.where(leaf, 0, 2).astype(NODE),
             feature=np.where(leaf, NO_FEATURE, nodes["feature"] & FEATURE_MASK).astype(FEATURE),
             kind=np.where(leaf, LEAF, np.where(subset, SUBSET, THRESHOLD)).astype(SPLIT_KIND),
@@ -267,10 +276,10 @@ class ForestStore:
             missing_branch=(~leaf & (nodes["feature"] & MISSING_RIGHT != 0)).astype(NODE),
             set_start=set_start,
             set_words=set_words,
-            n_samples=sums["n_samples"],
-            weight=sums["weight"],
+            n_samples=sums.n_samples,
+            weight=sums.weight,
             impurity=self.impurity[place].astype(np.float64) * self.impurity_unit[number],
-            value=sums["value"],
+            value=sums.value,
         )
 
     def _leaf_values(self, leaves: Array) -> Array:
@@ -278,38 +287,42 @@ class ForestStore:
             return self.table[~leaves["child"]]
         return leaves["threshold"][:, None]
 
-    def _leaf_weights(self, leaves: Array, tree: int) -> Array:
+    def _leaf_weights(self, leaves: Array, unit: Any) -> Array:
         if self.by_table:
             return leaves["threshold"].copy()
         negative = np.ascontiguousarray(leaves["child"]).view(np.float32)
-        return -negative.astype(np.float64) * self.weight_unit[tree]
+        return -negative.astype(np.float64) * unit
 
-    def _sums(self, nodes: Array, tree: int, first_child: Array) -> dict[str, Array]:
-        """Rows, weights and values of all nodes of a tree, from those of its leaves."""
-        leaf = first_child == NO_CHILD
+    def sums(self, first: int, last: int) -> NodeSums:
+        """Rows, weights and values of all nodes of the trees ``first:last``, from their leaves."""
+        start = self.root[first : last + 1] - self.root[first]
+        nodes = self.nodes[int(self.root[first]) : int(self.root[last])]
+        leaf, tree = nodes["child"] < 0, np.repeat(np.arange(last - first), np.diff(start))
+        first_child = np.where(leaf, NO_CHILD, nodes["child"] + start[tree]).astype(NODE)
         n_samples = np.zeros(len(nodes), np.int64)
         weight = np.zeros(len(nodes))
         value = np.zeros((len(nodes), self.n_values))
         n_samples[leaf] = nodes["feature"][leaf]
-        weight[leaf] = self._leaf_weights(nodes[leaf], tree)
+        weight[leaf] = self._leaf_weights(nodes[leaf], self.weight_unit[first:last][tree[leaf]])
         value[leaf] = self._leaf_values(nodes[leaf])
         # a power of two keeps sums of counts exact, and the sums of large values finite
-        total = float(weight.sum())
-        unit = 2.0 ** min(np.ceil(np.log2(total)), 1023.0) if total > 0 else 1.0
+        total = np.add.reduceat(weight, start[:-1])
+        exponent = np.minimum(np.ceil(np.log2(np.where(total > 0, total, 1.0))), 1023.0)
+        unit = (2.0**exponent)[tree]
         sums = value * (weight / unit)[:, None]
-        for inner in _levels(first_child)[::-1]:
+        for inner in list(levels(first_child, start[:-1]))[::-1]:
             left = first_child[inner]
             right = left + 1
             n_samples[inner] = n_samples[left] + n_samples[right]
             weight[inner] = weight[left] + weight[right]
             sums[inner] = sums[left] + sums[right]
             heavy = weight[inner, None] > 0
-            mean = sums[inner] / np.where(heavy, weight[inner, None] / unit, 1.0)
+            mean = sums[inner] / np.where(heavy, (weight[inner] / unit[inner])[:, None], 1.0)
             value[inner] = np.where(heavy, mean, value[left] / 2 + value[right] / 2)
         if len(self.inner_value):
-            first = int(self.root[tree] - tree) // 2
-            value[~leaf] = self.inner_value[first : first + np.count_nonzero(~leaf)]
-        return {"n_samples": n_samples, "weight": weight, "value": value}
+            before = int(self.root[first] - first) // 2
+            value[~leaf] = self.inner_value[before : before + np.count_nonzero(~leaf)]
+        return NodeSums(start[:-1], first_child, n_samples, weight, value)
 
     def _sets_by_node(self, nodes: Array, subset: Array) -> tuple[Array, Array]:
         """Category sets of a tree, and where the set of each node begins."""
@@ -531,14 +544,13 @@ def distinct_rows(rows: Array) -> tuple[Array, Array]:
     return distinct.view(np.float64), inverse.reshape(-1)
 
 
-def _levels(first_child: Array) -> list[Array]:
-    """Inner nodes of a tree, level by level."""
-    levels, first, end = [], 0, 1
-    while first < end:
-        inner = first + np.flatnonzero(first_child[first:end] != NO_CHILD)
-        levels.append(inner)
-        first, end = end, end + 2 * len(inner)
-    return levels
+def levels(first_child: Array, roots: Array) -> Iterator[Array]:
+    """Inner nodes of some trees, level by level."""
+    nodes = roots
+    while len(inner := nodes[first_child[nodes] != NO_CHILD]):
+        yield inner
+        left = first_child[inner]
+        nodes = np.concatenate([left, left + 1])
 
 
 class Collection:

@@ -7,7 +7,7 @@ as pay; tree/build.py turns what it leaves behind into a `Tree`.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import xlogy
@@ -70,6 +70,12 @@ class Target:
         both = self.labels if self.labels is not None else self.values
         assert both is not None
         return int(both.shape[1])
+
+    def chosen(self, rows: Array) -> Target:
+        """The target of some of the rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        values = None if self.values is None else self.values[rows]
+        return replace(self, weight=self.weight[rows], labels=labels, values=values)
 
 
 def grow_nodes(

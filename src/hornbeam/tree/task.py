@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,18 @@ class Task:
     def grow(self, n_jobs: int | None) -> Tree:
         """Grow one tree, on as many threads as pay."""
         return self.tree(grow_nodes(self.codes, self.target, self.criterion, self.rules, n_jobs))
+
+    def chosen(self, rows: Array) -> Task:
+        """The same task on some of the rows."""
+        target = self.target.chosen(rows)
+        share = float(target.weight.sum() / self.target.weight.sum())
+        return replace(
+            self,
+            matrix=self.matrix[rows],
+            codes=replace(self.codes, columns=self.codes.columns[:, rows]),
+            target=target,
+            rules=replace(self.rules, min_weight_leaf=share * self.rules.min_weight_leaf),
+        )
 
     def tree(self, nodes: s.Nodes) -> Tree:
         """What growing left behind as a tree in the user's units."""

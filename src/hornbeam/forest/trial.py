@@ -1,0 +1,137 @@
+"""How few rows a node may have to be split: what ``min_samples_split="auto"`` finds out.
+
+Trees that are grown until each leaf is pure learn the noise of their rows by heart. The mean
+of many trees forgets most of it, but not all, and where there is much noise shorter trees
+make the better forest. Only other rows can tell. So a few trees are grown on one half of the
+rows, as far as they go, and asked about the other half: by their leaves, and by the nodes
+above them that would be leaves if nodes needed more rows to be split.
+
+What counts is the error of a large forest, and few trees are none. But the squared error of
+the mean of infinitely many trees is the mean product of the errors of two different ones
+(Breiman: the correlation of trees times their error), and a few trees make many pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hornbeam.dtypes import Array
+from hornbeam.forest.bags import Bags, balance_bag, derive_key
+from hornbeam.forest.growing import Plantation
+from hornbeam.forest.store import NodeSums, levels
+from hornbeam.tree.scaling import Scaling
+from hornbeam.tree.task import Task
+
+SIZES = (10, 20, 50, 100)
+N_TREES = 10
+LEAST_ROWS = 100  # fewer do not tell
+FEW_ROWS = 10_000  # with more, one half is enough to ask about
+MOST_ROWS = 5_000  # of a half: more would only cost time
+MOST_VALUES = 65_000  # rows times what is predicted of each
+SURE = 1.5  # standard errors by which the error must fall
+_TRIAL = -2  # the trees of a forest have the numbers from 0 up
+
+
+def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) -> int:
+    """How many rows a node should have to be split.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be grown; its own ``min_samples_split`` is the least.
+    bags : Bags
+        Of the forest: its seed, and which share of the rows each tree gets.
+    balanced : bool
+        Whether the classes of each bag weigh the same.
+    n_jobs : int or None
+    """
+    least = task.rules.min_samples_split
+    sizes = [size for size in SIZES if size > least]
+    rows = np.flatnonzero(task.target.weight)
+    if task.criterion.summed == "order":  # medians are not after squared errors
+        return least
+    n_values = max(int(task.target.class_start[-1]), task.target.n_outputs)
+    most = min(len(rows) // 2, MOST_ROWS, MOST_VALUES // n_values)
+    if 2 * most < LEAST_ROWS:
+        return least
+    key = derive_key(bags.seed, _TRIAL)
+    rows = np.random.default_rng(key).permutation(rows)
+    one, other = (task.chosen(np.sort(half)) for half in (rows[:most], rows[most : 2 * most]))
+    pairs = [(one, other), (other, one)] if 2 * most < FEW_ROWS else [(one, other)]
+    n_draws = -(-bags.n_draws * most // len(rows))  # none only if the forest draws none
+    trials = [Trial(learnt, asked, n_draws, key, balanced, n_jobs) for learnt, asked in pairs]
+
+    def errors(size: int) -> Array:
+        return np.concatenate([trial.errors(size) for trial in trials])
+
+    chosen, first = least, errors(least)
+    fewest = first
+    for size in sizes:
+        found = errors(size)
+        if found.sum() < fewest.sum():
+            chosen, fewest = size, found
+        elif _surely_less(fewest, found):  # and still larger ones are still worse
+            break
+    return chosen if _surely_less(fewest, first) else least
+
+
+def _surely_less(some: Array, others: Array) -> bool:
+    """Whether the first errors are less than the others, by more than chance."""
+    gain = others - some
+    return bool(gain.sum() > SURE * np.sqrt(len(gain)) * gain.std())
+
+
+class Trial:
+    """A few trees of some rows, and their errors on other rows."""
+
+    def __init__(
+        self, learnt: Task, asked: Task, n_draws: int, seed: int, balanced: bool, n_jobs: int | None
+    ) -> None:
+        learnt = replace(learnt, scaling=Scaling(np.zeros(learnt.target.n_outputs)))
+        bags = Bags.of(seed, learnt.target.weight, n_draws)
+        store, _ = Plantation(learnt, bags, balanced, 0.0, n_jobs).grow(0, N_TREES, lambda n: None)
+        leaves = store.leaves(asked.matrix, n_jobs, checked=False)
+        assert leaves is not None
+        self.nodes = store.sums(0, N_TREES)
+        self.leaves = leaves.T + self.nodes.root[:, None]
+        self.truth, self.weight = _truth(asked, balanced)
+
+    def errors(self, size: int) -> Array:
+        """Weighted squared error of each row in a large forest.
+
+        Its trees do not split nodes of fewer than ``size`` rows.
+        """
+        total, own = np.zeros_like(self.truth), np.zeros(len(self.truth))
+        for ends in stops(self.nodes, size)[self.leaves]:
+            error = self.nodes.value[ends] - self.truth
+            total += error
+            own += np.einsum("ij,ij->i", error, error)
+        pairs = np.einsum("ij,ij->i", total, total) - own
+        return self.weight * pairs / (N_TREES * (N_TREES - 1))
+
+
+def stops(nodes: NodeSums, size: int) -> Array:
+    """Where the way to each node would end if nodes of fewer than ``size`` rows were leaves."""
+    stop = np.arange(len(nodes.first_child))
+    small = nodes.n_samples < size
+    for inner in levels(nodes.first_child, nodes.root):
+        ended = inner[small[inner] | (stop[inner] != inner)]
+        left = nodes.first_child[ended]
+        stop[left] = stop[left + 1] = stop[ended]
+    return stop
+
+
+def _truth(task: Task, balanced: bool) -> tuple[Array, Array]:
+    """What a perfect tree would predict, and what the rows weigh."""
+    target, weight = task.target, task.target.weight
+    if task.criterion.summed != "classes":
+        assert target.values is not None
+        return target.values, weight
+    assert target.labels is not None
+    shares = np.zeros((len(weight), int(target.class_start[-1])))
+    np.put_along_axis(shares, target.labels.astype(np.int64), 1.0, axis=1)
+    if balanced:
+        weight = weight * balance_bag(target.labels, target.class_start, np.ones(len(weight)))
+    return shares, weight

@@ -1,0 +1,187 @@
+"""How few rows a node may have to be split: the trial says what a large forest would show."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hornbeam as hb
+from hornbeam.forest import trial
+from hornbeam.forest.bags import Bags
+from hornbeam.forest.growing import Plantation
+from hornbeam.forest.trial import Trial, find_split_size, stops
+from hornbeam.tree.task import Task
+
+rng = np.random.default_rng(3)
+N = 1200
+X = rng.normal(size=(N, 5)).round(1)
+FRAME = pd.DataFrame(X, columns=list("abcde")).assign(kind=rng.choice(list("uvw"), N))
+NOISY = X[:, 0] + rng.normal(0, 2, N)
+CLEAN = X[:, 0] + (FRAME["kind"] == "u")
+GUESS = rng.choice(["low", "mid", "top"], N)
+LABEL = np.where(rng.random(N) < 0.4, GUESS, np.where(X[:, 0] > 0, "top", "low"))
+CLASSIFIERS = [hb.RandomForestClassifier, hb.ExtraTreesClassifier]
+FORESTS = [*CLASSIFIERS, hb.RandomForestRegressor, hb.ExtraTreesRegressor]
+
+
+def noisy(forest: Any) -> Any:
+    return LABEL if forest in CLASSIFIERS else NOISY
+
+
+def task_of(forest: Any, y: Any, weight: Any = None) -> Task:
+    """What a forest is grown from."""
+    model = forest(random_state=0)
+    template = model._reader()
+    schema, matrix, weight, fitted = template._read(FRAME, weight)
+    task = template._task(schema, matrix, y, weight, fitted)
+    return model._refine(task, template, schema)
+
+
+def trial_of(task: Task, rows: int = N // 2, n_draws: int = N // 2) -> Trial:
+    learnt, asked = task.chosen(np.arange(rows)), task.chosen(np.arange(rows, N))
+    return Trial(learnt, asked, n_draws, 5, False, 1)
+
+
+@pytest.mark.quick
+@pytest.mark.mission("E4", "E5")
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("size", [2, 10, 50])
+def test_stopping_a_tree_is_growing_it_less(forest: Any, size: int) -> None:
+    """Draws belong to nodes, so a tree that needs more rows to split is the top of the other."""
+    task = task_of(forest, noisy(forest))
+    learnt, asked = task.chosen(np.arange(N // 2)), task.chosen(np.arange(N // 2, N))
+    found = trial_of(task)
+    short = replace(learnt, rules=replace(learnt.rules, min_samples_split=size))
+    bags = Bags.of(5, learnt.target.weight, N // 2)
+    store, _ = Plantation(short, bags, False, 0.0, 1).grow(0, trial.N_TREES, lambda n: None)
+    leaves = store.leaves(asked.matrix)
+    assert leaves is not None
+    ends = stops(found.nodes, size)[found.leaves]
+    for number in range(trial.N_TREES):
+        expected = store.leaf_values(number, leaves[:, number])
+        np.testing.assert_allclose(found.nodes.value[ends[number]], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("size", [2, 20])
+def test_errors_are_those_of_pairs_of_trees(forest: Any, size: int) -> None:
+    weight = rng.integers(1, 4, N).astype(float)
+    found = trial_of(task_of(forest, noisy(forest), weight))
+    ends = stops(found.nodes, size)[found.leaves]
+    errors = found.nodes.value[ends] - found.truth  # (trees, rows, values)
+    pairs = [(a * b).sum(axis=1) for a, b in itertools.permutations(errors, 2)]
+    expected = weight[N // 2 :] * np.mean(pairs, axis=0)
+    np.testing.assert_allclose(found.errors(size), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_pairs_tell_the_error_of_a_large_forest() -> None:
+    """Ten trees do not have it, but their pairs do, and 500 trees show it."""
+    task = task_of(hb.ExtraTreesRegressor, NOISY)
+    found = trial_of(task, n_draws=0)
+    few = np.mean((found.nodes.value[found.leaves][..., 0].mean(axis=0) - NOISY[N // 2 :]) ** 2)
+    params = {"n_estimators": 500, "random_state": 1, "min_samples_split": 2}
+    large = hb.ExtraTreesRegressor(**params).fit(FRAME[: N // 2], NOISY[: N // 2])
+    expected = np.mean((large.predict(FRAME[N // 2 :]) - NOISY[N // 2 :]) ** 2)
+    assert abs(found.errors(2).mean() / expected - 1) < 0.03 < few / expected - 1
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("forest", FORESTS)
+def test_noise_makes_larger_nodes(forest: Any) -> None:
+    model = forest(n_estimators=5, random_state=0).fit(FRAME, noisy(forest))
+    assert model.min_samples_split_ in trial.SIZES
+    for tree in model.estimators_:
+        inner = tree.tree_.first_child > 0
+        assert tree.tree_.n_samples[inner].min() >= model.min_samples_split_
+        assert tree.min_samples_split == model.min_samples_split_
+    clean = forest(n_estimators=5, random_state=0).fit(FRAME, np.round(CLEAN))
+    assert clean.min_samples_split_ == 2
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+def test_the_choice_is_part_of_the_model(forest: Any, tmp_path: Any) -> None:
+    """Whatever the number of threads, in one go or in two, saved, pickled or told."""
+    params = {"n_estimators": 12, "random_state": 0}
+    y = noisy(forest)
+    model = forest(**params, n_jobs=1).fit(FRAME, y)
+    size, digest = model.min_samples_split_, model.digest()
+    assert forest(**params, n_jobs=2).fit(FRAME, y).digest() == digest
+    assert forest(**params, min_samples_split=size).fit(FRAME, y).digest() == digest
+    model.save(tmp_path / "model")
+    again = [hb.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))]
+    assert [m.min_samples_split_ for m in again] == [size, size]
+    first = forest(**{**params, "n_estimators": 5}, warm_start=True).fit(FRAME, y)
+    assert first.set_params(n_estimators=12).fit(FRAME, y).digest() == digest
+    assert first.min_samples_split_ == size
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
+def test_units_do_not_matter(scale: float) -> None:
+    sizes = {
+        hb.RandomForestRegressor(n_estimators=1, random_state=0)
+        .fit(FRAME, factor * NOISY)
+        .min_samples_split_
+        for factor in (1.0, scale)
+    }
+    assert len(sizes) == 1
+
+
+def test_several_outputs_and_weights() -> None:
+    both = np.column_stack([NOISY, -NOISY])
+    for forest, y in (
+        (hb.RandomForestRegressor, both),
+        (hb.ExtraTreesClassifier, np.column_stack([LABEL, GUESS])),
+    ):
+        weight = np.where(np.arange(N) < N - 50, 1.0, 0.0)
+        kept = forest(n_estimators=1, random_state=0).fit(FRAME[: N - 50], y[: N - 50])
+        model = forest(n_estimators=1, random_state=0).fit(FRAME, y, weight)
+        assert model.min_samples_split_ == kept.min_samples_split_ > 2
+
+
+@pytest.mark.parametrize(
+    ("make", "y"),
+    [
+        (lambda: hb.RandomForestRegressor(criterion="absolute_error"), NOISY),
+        (lambda: hb.RandomForestRegressor(min_samples_split=2), NOISY),
+        (lambda: hb.ExtraTreesClassifier(), np.zeros(N)),
+        (lambda: hb.ExtraTreesRegressor(), np.zeros(N)),
+    ],
+)
+def test_where_there_is_nothing_to_find(make: Callable[[], Any], y: Any) -> None:
+    assert make().set_params(n_estimators=1).fit(FRAME, y).min_samples_split_ == 2
+
+
+def test_few_rows_do_not_tell() -> None:
+    model = hb.RandomForestRegressor(n_estimators=1).fit(FRAME[:98], NOISY[:98])
+    assert model.min_samples_split_ == 2
+
+
+def test_what_is_given_is_the_least() -> None:
+    task = task_of(hb.RandomForestRegressor, NOISY)
+    task = replace(task, rules=replace(task.rules, min_samples_split=1000))
+    assert find_split_size(task, Bags.of(0, task.target.weight, N), False, 1) == 1000
+
+
+def test_the_embedding_splits_pairs() -> None:
+    assert hb.RandomTreesEmbedding(n_estimators=2).fit(X).min_samples_split_ == 2
+    with pytest.raises(ValueError, match="min_samples_split"):
+        hb.RandomTreesEmbedding(min_samples_split="auto").fit(X)
+
+
+def test_a_wrong_word_is_named() -> None:
+    with pytest.raises(ValueError, match=r"min_samples_split.*'auto'.*'car'"):
+        hb.RandomForestClassifier(min_samples_split="car").fit(X, LABEL)
+
+
+@pytest.mark.parametrize("forest", CLASSIFIERS)
+def test_balanced_classes(forest: Any) -> None:
+    rare = (X[:, 0] + rng.normal(0, 2, N) > 2).astype(int)
+    model = forest(n_estimators=3, random_state=0, class_weight="balanced_subsample")
+    assert model.fit(FRAME, rare).min_samples_split_ > 2
