@@ -46,7 +46,7 @@ def task_of(forest: Any, y: Any, weight: Any = None) -> Task:
 
 def trial_of(task: Task, rows: int = N // 2, n_draws: int = N // 2) -> Trial:
     learnt, asked = task.chosen(np.arange(rows)), task.chosen(np.arange(rows, N))
-    return Trial(learnt, asked, n_draws, 5, False, 1)
+    return Trial(learnt, asked, Bags.of(5, learnt.target.weight, n_draws), False, 1)
 
 
 @pytest.mark.quick
@@ -60,11 +60,11 @@ def test_stopping_a_tree_is_growing_it_less(forest: Any, size: int) -> None:
     found = trial_of(task)
     short = replace(learnt, rules=replace(learnt.rules, min_samples_split=size))
     bags = Bags.of(5, learnt.target.weight, N // 2)
-    store, _ = Plantation(short, bags, False, 0.0, 1).grow(0, trial.N_TREES, lambda n: None)
+    store, _ = Plantation(short, bags, False, 0.0, 1).grow(0, trial.TREES, lambda n: None)
     leaves = store.leaves(asked.matrix)
     assert leaves is not None
     ends = stops(found.nodes, size)[found.leaves]
-    for number in range(trial.N_TREES):
+    for number in range(trial.TREES):
         expected = store.leaf_values(number, leaves[:, number])
         np.testing.assert_allclose(found.nodes.value[ends[number]], expected, atol=1e-12)
 
@@ -82,7 +82,7 @@ def test_errors_are_those_of_pairs_of_trees(forest: Any, size: int) -> None:
 
 
 def test_pairs_tell_the_error_of_a_large_forest() -> None:
-    """Ten trees do not have it, but their pairs do, and 500 trees show it."""
+    """Six trees do not have it, but their pairs do, and 500 trees show it."""
     task = task_of(hb.ExtraTreesRegressor, NOISY)
     found = trial_of(task, n_draws=0)
     few = np.mean((found.nodes.value[found.leaves][..., 0].mean(axis=0) - NOISY[N // 2 :]) ** 2)

@@ -25,9 +25,10 @@ from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.task import Task
 
 SIZES = (10, 20, 50, 100)
-N_TREES = 10
+TREES = 6
+TREES_OF_FEW = 10  # of each half
 LEAST_ROWS = 100  # fewer do not tell
-FEW_ROWS = 10_000  # with more, one half is enough to ask about
+FEW_ROWS = 10_000  # with more, one half is enough to ask about, and fewer trees
 MOST_ROWS = 5_000  # of a half: more would only cost time
 MOST_VALUES = 65_000  # rows times what is predicted of each
 SURE = 1.5  # standard errors by which the error must fall
@@ -59,9 +60,14 @@ def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) 
     key = derive_key(bags.seed, _TRIAL)
     rows = np.random.default_rng(key).permutation(rows)
     one, other = (task.chosen(np.sort(half)) for half in (rows[:most], rows[most : 2 * most]))
-    pairs = [(one, other), (other, one)] if 2 * most < FEW_ROWS else [(one, other)]
+    few = 2 * most < FEW_ROWS
+    pairs = [(one, other), (other, one)] if few else [(one, other)]
+    n_trees = TREES_OF_FEW if few else TREES
     n_draws = -(-bags.n_draws * most // len(rows))  # none only if the forest draws none
-    trials = [Trial(learnt, asked, n_draws, key, balanced, n_jobs) for learnt, asked in pairs]
+    trials = [
+        Trial(learnt, asked, Bags.of(key, learnt.target.weight, n_draws), balanced, n_jobs, n_trees)
+        for learnt, asked in pairs
+    ]
 
     def errors(size: int) -> Array:
         return np.concatenate([trial.errors(size) for trial in trials])
@@ -87,14 +93,19 @@ class Trial:
     """A few trees of some rows, and their errors on other rows."""
 
     def __init__(
-        self, learnt: Task, asked: Task, n_draws: int, seed: int, balanced: bool, n_jobs: int | None
+        self,
+        learnt: Task,
+        asked: Task,
+        bags: Bags,
+        balanced: bool,
+        n_jobs: int | None,
+        n_trees: int = TREES,
     ) -> None:
         learnt = replace(learnt, scaling=Scaling(np.zeros(learnt.target.n_outputs)))
-        bags = Bags.of(seed, learnt.target.weight, n_draws)
-        store, _ = Plantation(learnt, bags, balanced, 0.0, n_jobs).grow(0, N_TREES, lambda n: None)
+        store, _ = Plantation(learnt, bags, balanced, 0.0, n_jobs).grow(0, n_trees, lambda n: None)
         leaves = store.leaves(asked.matrix, n_jobs, checked=False)
         assert leaves is not None
-        self.nodes = store.sums(0, N_TREES)
+        self.nodes = store.sums(0, n_trees)
         self.leaves = leaves.T + self.nodes.root[:, None]
         self.truth, self.weight = _truth(asked, balanced)
 
@@ -109,7 +120,8 @@ class Trial:
             total += error
             own += np.einsum("ij,ij->i", error, error)
         pairs = np.einsum("ij,ij->i", total, total) - own
-        return self.weight * pairs / (N_TREES * (N_TREES - 1))
+        n_trees = len(self.leaves)
+        return self.weight * pairs / (n_trees * (n_trees - 1))
 
 
 def stops(nodes: NodeSums, size: int) -> Array:
