@@ -30,7 +30,7 @@ TREES_OF_FEW = 10  # of each half
 LEAST_ROWS = 100  # fewer do not tell
 FEW_ROWS = 10_000  # with more, one half is enough to ask about, and fewer trees
 MOST_ROWS = 5_000  # of a half: more would only cost time
-MOST_VALUES = 65_000  # rows times what is predicted of each
+MOST_VALUES = 30_000  # rows times what is predicted of each
 SURE = 1.5  # standard errors by which the error must fall
 _TRIAL = -2  # the trees of a forest have the numbers from 0 up
 
@@ -60,7 +60,7 @@ def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) 
     key = derive_key(bags.seed, _TRIAL)
     rows = np.random.default_rng(key).permutation(rows)
     one, other = (task.chosen(np.sort(half)) for half in (rows[:most], rows[most : 2 * most]))
-    few = 2 * most < FEW_ROWS
+    few = len(rows) < FEW_ROWS
     pairs = [(one, other), (other, one)] if few else [(one, other)]
     n_trees = TREES_OF_FEW if few else TREES
     n_draws = -(-bags.n_draws * most // len(rows))  # none only if the forest draws none
