@@ -27,7 +27,7 @@ from hornbeam.dtypes import (
     WORD_BITS,
     Array,
 )
-from hornbeam.tree.build import unfold_set
+from hornbeam.tree.build import unfold_sets
 from hornbeam.tree.storage import Tree
 
 AnyCodes: TypeAlias = Codes | SparseCodes
@@ -120,11 +120,13 @@ def _category_sets(
         words = member[node, : -(-n_codes // WORD_BITS)].copy()
         if n_codes % WORD_BITS:  # the bit behind the last category stands for missing
             words[-1] &= WORD((1 << (n_codes % WORD_BITS)) - 1)
-        if column in codes.category_code:
-            words = unfold_set(words, codes.category_code[column])
         pieces.append(words)
         n_words[node] = len(words)
-    return n_words, np.concatenate(pieces)
+    asked = feature[category]
+    n_words[category], words = unfold_sets(
+        n_words[category], np.concatenate(pieces), asked, codes.category_code
+    )
+    return n_words, words
 
 
 def _impurities(columns: dict[str, Array], penalty: Array, rules: BoostRules) -> Array:

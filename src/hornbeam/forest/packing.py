@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from hornbeam.dtypes import STAT, WORD, WORD_BITS, Array
+from hornbeam.dtypes import STAT, Array
 from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, renumber
 from hornbeam.kernels import forest_pack as p
 from hornbeam.kernels import state as s
 from hornbeam.runtime.atomics import NODE_COUNT
 from hornbeam.runtime.pointers import make_slots
+from hornbeam.tree.build import category_sets
 from hornbeam.tree.grower import Stage
 from hornbeam.tree.importance import feature_gains
 from hornbeam.tree.pruning import prune_by_cost
@@ -55,7 +56,6 @@ class Packer:
             ccp_alpha > 0.0
             or task.criterion.summed == "order"
             or task.codes.columns.dtype != np.uint8
-            or bool(task.codes.category_code)
             or task.rules.monotone is not None
             or task.scaling.changes
         )
@@ -100,14 +100,13 @@ class Packer:
         if self.by_table:
             table, rows = distinct_rows(table)
             renumber(nodes, 0, rows)
-        set_start, set_words = self._sets(
-            stage, packing.set_node[: int(packing.settings[p.FOUND_SETS])]
-        )
+        asking = packing.set_node[: int(packing.settings[p.FOUND_SETS])]
+        n_words, set_words = category_sets(stage.nodes, asking, self.task.codes)
         return ForestStore(
             nodes=nodes,
             impurity=packing.impurity[:n_nodes],
             root=np.array([0, n_nodes]),
-            set_start=set_start,
+            set_start=np.concatenate([[0], np.cumsum(n_words)]),
             set_words=set_words,
             table=np.array(table, STAT),
             inner_value=np.empty((0, self.n_values)),
@@ -121,15 +120,6 @@ class Packer:
         if self.class_start is None:
             return np.array([0, self.n_values])
         return np.array(self.class_start, np.int64)
-
-    def _sets(self, stage: Stage, asking: Array) -> tuple[Array, Array]:
-        """Category sets of these nodes, one after the other."""
-        feature = stage.nodes.feature[asking]
-        n_words = -(-self.task.codes.n_codes[feature] // WORD_BITS)
-        ends = np.cumsum(n_words)
-        place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - n_words, n_words)
-        words = stage.nodes.sets[place + np.repeat(stage.nodes.set_start[asking], n_words)]
-        return np.concatenate([[0], ends]).astype(np.int64), words.astype(WORD)
 
     def _pack_tree(self, stage: Stage) -> tuple[ForestStore, Array]:
         task = self.task

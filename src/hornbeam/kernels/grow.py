@@ -21,7 +21,7 @@ import math
 from numba import int64, types
 
 from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.split import ask_about_node, is_small, nothing_better
+from hornbeam.kernels.split import ask_about_node, is_pair, is_small, nothing_better
 from hornbeam.kernels.state import (
     ASK_RANGES,
     BEST_FIRST,
@@ -45,6 +45,7 @@ from hornbeam.kernels.state import (
     NUMBER_ANEW,
     PLAN,
     PROBLEM_AT,
+    RANDOM_CUTS,
     READY,
     ROW_STRIDE,
     SCRATCH_AT,
@@ -143,7 +144,9 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, s
     n_features = problem.whole[N_FEATURES]
     if is_small(nodes, node) and rank > 0:
         return
-    if problem.whole[SEARCH_TOGETHER] != 0 and (is_small(nodes, node) or size == 1):
+    together = problem.whole[SEARCH_TOGETHER] != 0 and (is_small(nodes, node) or size == 1)
+    # two rows are parted by the first random cut there is: the others need not be drawn
+    if together and not (problem.whole[RANDOM_CUTS] and is_pair(nodes, node)):
         call_address(problem.whole[SEARCH_TOGETHER], (slots, node, desk_at))
         return
     while True:

@@ -135,6 +135,12 @@ def is_small(nodes, node):
 
 
 @inlined
+def is_pair(nodes, node):
+    """Whether the node has two rows."""
+    return nodes.last[node] - nodes.first[node] == 2
+
+
+@inlined
 def nothing_better(problem, nodes, node, desk, rank):
     """Whether the best split so far of a small node cannot be beaten: the search ends early.
 
@@ -144,8 +150,8 @@ def nothing_better(problem, nodes, node, desk, rank):
     """
     sampled = problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]
     perfect = sampled and desk.best_score[rank] >= problem.real[PERFECT_SCORE]
-    two_rows = nodes.last[node] - nodes.first[node] == 2
-    return is_small(nodes, node) and (perfect or (two_rows and desk.best_score[rank] > -math.inf))
+    parted = is_pair(nodes, node) and desk.best_score[rank] > -math.inf
+    return is_small(nodes, node) and (perfect or parted)
 
 
 @inlined

@@ -23,9 +23,9 @@ from hornbeam.kernels.lanes import (
     count_up_to,
 )
 from hornbeam.kernels.scan import keeps_order
-from hornbeam.kernels.split import nothing_better
+from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.split_bins import allows, keep_split
-from hornbeam.kernels.split_random import draws_left, random_border
+from hornbeam.kernels.split_random import border_behind, draws_left, random_bin
 from hornbeam.kernels.state import (
     ASK_ANEW,
     ASK_LOWER,
@@ -80,11 +80,16 @@ def code_range(problem, scratch, row, feature, first, last):
 
 @inlined
 def draw_cut(problem, feature, low, high, key):
-    """Threshold and last code of the left side; only missing values may be on the right."""
-    threshold, cut = math.inf, high
-    if low < high:
-        threshold, cut = random_border(problem, feature, low, high, key)
-    return threshold, cut
+    """Last code of the left side; only missing values may be on the right."""
+    return random_bin(problem, feature, low, high, key) if low < high else high
+
+
+@inlined
+def keep_cut(problem, desk, rank, feature, score, cut, is_cut, missing_left):
+    """Keep a split if it is the best so far; few are, and only they look up their threshold."""
+    if beats(desk, rank, feature, score):
+        threshold = border_behind(problem, feature, cut) if is_cut else math.inf
+        keep_split(desk, rank, feature, score, cut, missing_left, threshold)
 
 
 @inlined
@@ -96,18 +101,19 @@ def side_of(code, cut):
 def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
     """Score a cut; class weights of its sides are in cell_sums, as `side_of` numbers them.
 
-    ``drawn`` are the last code on the left and the threshold, ``counted`` the rows of the
-    node, on the left, and without a value.
+    ``cut`` is the last code on the left, ``counted`` are the rows of the node, on the left, and
+    without a value.
     """
 
-    def judge_class_cut(problem, scratch, desk, rank, feature, drawn, key, counted):
-        (cut, threshold), (node_rows, left_rows, n_missing) = drawn, counted
+    def judge_class_cut(problem, scratch, desk, rank, feature, cut, key, counted):
+        node_rows, left_rows, n_missing = counted
+        is_cut = left_rows + n_missing < node_rows
         n_classes, whole = scratch.ask[ASK_N_TOTALS], problem.whole[WHOLE_WEIGHTS]
         span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
         total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
         sums, monotone = scratch.cell_sums, problem.monotone[feature]
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-        missing_left = n_missing > 0 and draws_left(feature, threshold, key)
+        missing_left = n_missing > 0 and draws_left(feature, is_cut, key)
         left_rows += n_missing if missing_left else 0
         left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
         for k in range(n_classes):
@@ -135,7 +141,7 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
         value = score(left, right, left_weight, right_weight, span, 1, squares)
         # a missing value seen later goes with the larger side
         side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > node_rows)
-        keep_split(desk, rank, feature, value, cut, side, threshold)
+        keep_cut(problem, desk, rank, feature, value, cut, is_cut, side)
 
     return part_of(judge_class_cut, variant)
 
@@ -143,12 +149,13 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
 def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
     """Score a cut; moments of its sides are in cell_sums, otherwise as `_make_class_judge`."""
 
-    def judge_moment_cut(problem, scratch, desk, rank, feature, drawn, key, counted):
-        (cut, threshold), (node_rows, left_rows, n_missing) = drawn, counted
+    def judge_moment_cut(problem, scratch, desk, rank, feature, cut, key, counted):
+        node_rows, left_rows, n_missing = counted
+        is_cut = left_rows + n_missing < node_rows
         total, real, sums = scratch.total, scratch.real, scratch.cell_sums
         monotone = problem.monotone[feature]
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-        missing_left = n_missing > 0 and draws_left(feature, threshold, key)
+        missing_left = n_missing > 0 and draws_left(feature, is_cut, key)
         weight, total_y, second = sums[3], sums[4], sums[5]
         if missing_left:
             left_rows += n_missing
@@ -170,7 +177,7 @@ def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
         value = score(left, right, 1)
         # a missing value seen later goes with the larger side
         side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > node_rows)
-        keep_split(desk, rank, feature, value, cut, side, threshold)
+        keep_cut(problem, desk, rank, feature, value, cut, is_cut, side)
 
     return part_of(judge_moment_cut, variant)
 
@@ -191,15 +198,15 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
             return 0.0
-        threshold, cut = draw_cut(problem, feature, low, high, nodes.key[node])
+        cut = draw_cut(problem, feature, low, high, nodes.key[node])
         sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
         for j in range(first, last):
             side = side_of(int64(bins[offset + row[j]]), cut)
             left_rows += side & 1
             n_missing += side >> 1
             sums[side * n_classes + labels[j - shift]] += stats[j]
-        drawn, counted = (cut, threshold), (last - first, left_rows, n_missing)
-        judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
+        counted = (last - first, left_rows, n_missing)
+        judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return 1.0
 
     return step(search_class_cut, variant)
@@ -219,7 +226,7 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
             return 0.0
-        threshold, cut = draw_cut(problem, feature, low, high, nodes.key[node])
+        cut = draw_cut(problem, feature, low, high, nodes.key[node])
         sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
         for j in range(first, last):
             side = side_of(int64(bins[offset + row[j]]), cut)
@@ -227,8 +234,8 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
             n_missing += side >> 1
             for s in range(3):
                 sums[3 * side + s] += stats[3 * j + s]
-        drawn, counted = (cut, threshold), (last - first, left_rows, n_missing)
-        judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
+        counted = (last - first, left_rows, n_missing)
+        judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return 1.0
 
     return step(search_moment_cut, variant)
@@ -247,8 +254,7 @@ def draw_cuts(problem, nodes, node, scratch, desk):
             continue
         low, high = int64(scratch.low[feature]), int64(scratch.high[feature]) - 1
         missing |= scratch.top[feature] == MISSING_BIN
-        threshold, cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        scratch.thresholds[feature], scratch.cuts[feature] = threshold, cut
+        scratch.cuts[feature] = draw_cut(problem, feature, low, high, nodes.key[node])
     return missing
 
 
@@ -328,11 +334,8 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
                         count = rows_in_lane(scratch, node_rows, cell)
                         n_missing += count
                         sums[2 * n_classes + k] = count
-                drawn, counted = (
-                    (int64(scratch.cuts[feature]), scratch.thresholds[feature]),
-                    (node_rows, left_rows, n_missing),
-                )
-                judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
+                cut, counted = int64(scratch.cuts[feature]), (node_rows, left_rows, n_missing)
+                judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         clear_lanes(scratch, node_rows, n_cells)
@@ -366,11 +369,9 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
             else:
                 for s in range(6):  # left of the cut, then those that have no value
                     sums[3 + s] = lanes[s * stride + feature]
-                drawn, counted = (
-                    (int64(scratch.cuts[feature]), scratch.thresholds[feature]),
-                    (last - first, int64(sums[3]), int64(sums[6])),
-                )
-                judge(problem, scratch, desk, rank, feature, drawn, nodes.key[node], counted)
+                cut = int64(scratch.cuts[feature])
+                counted = (last - first, int64(sums[3]), int64(sums[6]))
+                judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         for cell in range(6 * stride if missing else 3 * stride):

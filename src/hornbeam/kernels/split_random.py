@@ -49,28 +49,32 @@ def random_place(problem, feature, low, high, key):
 
 
 @inlined
-def draws_left(feature, threshold, key):
+def draws_left(feature, is_cut, key):
     """Whether the missing values of a node go left of a random cut: one side is drawn.
 
     To try both would let features with missing values win more often than others. Where
     there is nothing else to cut, the missing values are on the right.
     """
-    return threshold < math.inf and draw_below(derive_for_feature(key, feature), 1, 2) == 1
+    return is_cut and draw_below(derive_for_feature(key, feature), 1, 2) == 1
 
 
 @part
-def random_border(problem, feature, low, high, key):
-    """A random threshold between the node's smallest and largest bin.
+def random_bin(problem, feature, low, high, key):
+    """The last bin on the left of a random cut between the node's smallest and largest bin.
 
-    Returns the border between two bins, and the code of the first of them. A border is the
-    more likely the farther its neighbours are.
+    A cut is the more likely the farther the bins beside it are from each other.
     """
     place = random_place(problem, feature, low, high, key)
     # The places before those of all codes are of every 16th code.
     start = problem.place_start[feature]
     block = PLACE_LANES * (count_up_to_place(problem.places, start - PLACE_LANES, place) - 1)
-    cut = block + count_up_to_place(problem.places, start + block, place) - 1
-    return problem.borders[problem.border_start[feature] + cut], cut
+    return block + count_up_to_place(problem.places, start + block, place) - 1
+
+
+@inlined
+def border_behind(problem, feature, code):
+    """The threshold that parts a bin from the next one."""
+    return problem.borders[problem.border_start[feature] + code]
 
 
 @part
@@ -109,11 +113,12 @@ def search_random_number(slots, node, feature, rank, desk_at):
         try_cuts(problem, rows, scratch, feature, threshold, rank, desk, 0)
         return 1.0
     if problem.whole[BYTES]:
-        threshold, cut = random_border(problem, feature, low, high, nodes.key[node])
+        cut = random_bin(problem, feature, low, high, nodes.key[node])
+        threshold = border_behind(problem, feature, cut)
     else:
         threshold, cut = random_value(problem, feature, low, high, nodes.key[node])
     known, all_keys = scratch.ask[ASK_KEYS], scratch.ask[ASK_ALL_KEYS]
-    missing_left = known < all_keys and draws_left(feature, threshold, nodes.key[node])
+    missing_left = known < all_keys and draws_left(feature, True, nodes.key[node])
     if not missing_left:
         scratch.ask[ASK_KEYS] = all_keys  # as if the missing values were large ones
     part_keys(scratch, cut, high, scratch.ask[ASK_KEYS])

@@ -191,7 +191,6 @@ class Scratch(NamedTuple):
     high: U1  # ... largest known code plus 1
     top: U1  # ... largest code
     cuts: U1  # per feature: last code below its random cut, see kernels/split_cuts.py
-    thresholds: F8  # ... and the threshold
     known_codes: U1  # per feature: the largest code that is not missing
     lane_counts: U1  # per class and feature: rows below the cut, then rows without a value
     lane_rows: I8  # ... in large nodes; or both in one word, see kernels/split_bins.py

@@ -48,7 +48,8 @@ def build_tree(
     feature = np.where(split, nodes.feature[order], NO_FEATURE).astype(FEATURE)
     category = np.zeros(len(order), bool)
     category[split] = codes.is_category[feature[split]] != 0
-    set_start, set_words = _category_sets(nodes, order, feature, category, codes)
+    n_words = np.zeros(len(order), np.int64)
+    n_words[category], set_words = category_sets(nodes, order[category], codes)
     return Tree(
         first_child=first_child,
         n_branches=np.where(split, 2, 0).astype(NODE),
@@ -56,7 +57,7 @@ def build_tree(
         kind=np.where(split, np.where(category, SUBSET, THRESHOLD), LEAF).astype(SPLIT_KIND),
         threshold=_thresholds(nodes, order, feature, split & ~category, codes, rules, value_at),
         missing_branch=np.where(split, 1 - nodes.missing_left[order], 0).astype(NODE),
-        set_start=set_start,
+        set_start=np.concatenate([[0], np.cumsum(n_words)]),
         set_words=set_words,
         n_samples=(nodes.last[order] - nodes.first[order]).astype(np.int64),
         weight=nodes.weight[order],
@@ -111,30 +112,46 @@ def _thresholds(
     return threshold
 
 
-def _category_sets(
-    nodes: s.Nodes, order: Array, feature: Array, category: Array, codes: Codes
+def category_sets(nodes: s.Nodes, asking: Array, codes: Codes) -> tuple[Array, Array]:
+    """Bit sets of nodes that ask for categories: length of each, and one after the other."""
+    feature = nodes.feature[asking]
+    n_words = -(-codes.n_codes[feature] // WORD_BITS)
+    words = nodes.sets[_ranges(nodes.set_start[asking], n_words)].astype(WORD)
+    return unfold_sets(n_words, words, feature, codes.category_code)
+
+
+def unfold_sets(
+    n_words: Array, words: Array, feature: Array, category_code: dict[int, Array]
 ) -> tuple[Array, Array]:
-    """Bit sets of the category splits, one after the other, in category numbers."""
-    n_words = np.zeros(len(order), np.int64)
-    pieces = [np.empty(0, WORD)]
-    for node in np.flatnonzero(category):
-        column = int(feature[node])
-        length = -(-int(codes.n_codes[column]) // WORD_BITS)
-        start = int(nodes.set_start[order[node]])
-        words = nodes.sets[start : start + length]
-        if column in codes.category_code:
-            words = unfold_set(words, codes.category_code[column])
-        pieces.append(words)
-        n_words[node] = len(words)
-    return np.concatenate([[0], np.cumsum(n_words)]), np.concatenate(pieces)
+    """Bit sets over categories from those over the codes that these were folded into.
+
+    Sets are one after the other; each is of a feature, and so many words long.
+    """
+    if not category_code:
+        return n_words, words
+    start, length = np.cumsum(n_words) - n_words, n_words.copy()
+    for column, code_of_category in category_code.items():
+        length[feature == column] = -(-len(code_of_category) // WORD_BITS)
+    unfolded = np.empty(int(length.sum()), WORD)
+    first = np.cumsum(length) - length
+    plain = np.flatnonzero(~np.isin(feature, list(category_code)))
+    unfolded[_ranges(first[plain], length[plain])] = words[_ranges(start[plain], length[plain])]
+    for column, code_of_category in category_code.items():
+        sets = np.flatnonzero(feature == column)
+        if len(sets):
+            folded = words[start[sets, None] + np.arange(n_words[sets[0]])]
+            bits = np.unpackbits(folded.view(np.uint8), axis=1, bitorder="little")
+            padded = np.zeros((len(sets), length[sets[0]] * WORD_BITS), np.uint8)
+            padded[:, : len(code_of_category)] = bits.take(code_of_category, axis=1)
+            place = first[sets, None] + np.arange(length[sets[0]])
+            unfolded[place] = np.packbits(padded, axis=1, bitorder="little").view(WORD)
+    return length, unfolded
 
 
-def unfold_set(words: Array, code_of_category: Array) -> Array:
-    """Bit set over categories from one over the codes they were folded into."""
-    bits = np.unpackbits(words.view(np.uint8), bitorder="little")[code_of_category]
-    padded = np.zeros(-(-len(bits) // WORD_BITS) * WORD_BITS, np.uint8)
-    padded[: len(bits)] = bits
-    return np.packbits(padded, bitorder="little").view(WORD)
+def _ranges(start: Array, length: Array) -> Array:
+    """The numbers from each start on, so many of them, one range after the other."""
+    before = np.cumsum(length) - length
+    return np.arange(int(length.sum())) + np.repeat(start - before, length)
 
 
 def _values(nodes: s.Nodes, order: Array, criterion: Criterion, rules: GrowthRules) -> Array:

@@ -460,7 +460,7 @@ def _make_scratch(
         "sides": MAX_BINS + 1,
         "row_sides": n_rows if whole[s.BYTES] else 0,
         **dict.fromkeys(("low", "high", "top"), stride),
-        **dict.fromkeys(("cuts", "thresholds", "known_codes"), stride * together),
+        **dict.fromkeys(("cuts", "known_codes"), stride * together),
         **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * stride * together),
         "lane_sums": 6 * stride * together,
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
