@@ -19,6 +19,7 @@ LANES = 32
 SUM_LANES = 8  # real numbers take eight times the room
 PLACE_LANES = 16
 PART_LANES = 8
+_SHUFFLED = 32  # bytes of a vector
 
 
 def _vector(context: Any, builder: Any, kind: Any, array: Any, place: Any, vector: Any) -> Any:
@@ -232,24 +233,81 @@ def part_lanes(
         source, begin, low, store, high, marks, first = args
         item = context.get_data_type(sig.args[0].dtype)
         size = context.get_abi_sizeof(item)
-        lanes = ir.VectorType(item, PART_LANES)
-        bits, bytes_ = (ir.VectorType(ir.IntType(n), PART_LANES) for n in (1, 8))
+        lanes, bytes_ = (ir.VectorType(kind, PART_LANES) for kind in (item, ir.IntType(8)))
         content = builder.load(
             _vector(context, builder, sig.args[0], source, begin, lanes), align=size
         )
         mark = builder.load(_vector(context, builder, sig.args[5], marks, first, bytes_), align=1)
-        kind = f"{'f' if isinstance(item, ir.DoubleType) else 'i'}{8 * size}"
-        compress = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(lanes, [lanes, bits, lanes]),
-            f"llvm.experimental.vector.compress.v{PART_LANES}{kind}",
-        )
-        anything = ir.Constant(lanes, ir.Undefined)
-        for sign, number, array, to in (("==", 0, store, high), ("!=", 0, source, low)):
-            goes = builder.icmp_unsigned(sign, mark, ir.Constant(bytes_, [number] * PART_LANES))
-            target = _vector(context, builder, sig.args[0], array, to, lanes)
-            builder.store(builder.call(compress, [content, goes, anything]), target, align=size)
+        put = _put_by_table if _shuffles_only(context) else _put_compressed
+        for sign, array, to in (("==", store, high), ("!=", source, low)):
+            goes = builder.icmp_unsigned(sign, mark, ir.Constant(bytes_, [0] * PART_LANES))
+            target = pointer_to(context, builder, sig.args[0], array, to)
+            put(builder, content, goes, target, size)
         count = builder.ctpop(builder.bitcast(goes, ir.IntType(PART_LANES)))
         return builder.zext(count, ir.IntType(64))
 
     return signature, generate
+
+
+def _shuffles_only(context: Any) -> bool:
+    """Whether the processor has AVX2, but not the instruction that moves chosen lanes together.
+
+    What LLVM makes of it without that instruction goes through memory, lane by lane.
+    """
+    features = context.codegen().magic_tuple()[2].split(",")
+    return "+avx2" in features and "+avx512vl" not in features
+
+
+def _put_compressed(builder: Any, content: Any, goes: Any, target: Any, size: int) -> None:
+    """Store the chosen lanes of ``content`` from ``target`` on, and anything behind them."""
+    lanes = content.type
+    kind = f"{'f' if isinstance(lanes.element, ir.DoubleType) else 'i'}{8 * size}"
+    compress = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(lanes, [lanes, goes.type, lanes]),
+        f"llvm.experimental.vector.compress.v{lanes.count}{kind}",
+    )
+    chosen = builder.call(compress, [content, goes, ir.Constant(lanes, ir.Undefined)])
+    builder.store(chosen, builder.bitcast(target, lanes.as_pointer()), align=size)
+
+
+def _put_by_table(builder: Any, content: Any, goes: Any, target: Any, size: int) -> None:
+    """As `_put_compressed`, by shuffles of 32 bytes whose order a table knows."""
+    n_lanes = _SHUFFLED // size
+    words = ir.VectorType(ir.IntType(32), _SHUFFLED // 4)
+    shuffle = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(words, [words, words]), "llvm.x86.avx2.permd"
+    )
+    table = _order_table(builder.module, n_lanes)
+    zero = ir.Constant(ir.IntType(64), 0)
+    for first in range(0, PART_LANES, n_lanes):
+        chosen = ir.Constant(
+            ir.VectorType(ir.IntType(32), n_lanes), list(range(first, first + n_lanes))
+        )
+        some = builder.shuffle_vector(content, content, chosen)
+        bits = builder.shuffle_vector(goes, goes, chosen)
+        pattern = builder.zext(builder.bitcast(bits, ir.IntType(n_lanes)), zero.type)
+        order = builder.zext(builder.load(builder.gep(table, [zero, pattern]), align=1), words)
+        moved = builder.call(shuffle, [builder.bitcast(some, words), order])
+        place = builder.bitcast(target, some.type.as_pointer())
+        builder.store(builder.bitcast(moved, some.type), place, align=size)
+        target = builder.gep(target, [builder.ctpop(pattern)])
+
+
+def _order_table(module: Any, n_lanes: int) -> Any:
+    """For each pattern of lanes: the words of the chosen ones, in their order."""
+    name = f"hornbeam_order_of_{n_lanes}_lanes"
+    if name in module.globals:
+        return module.globals[name]
+    n_words, per_lane = _SHUFFLED // 4, _SHUFFLED // 4 // n_lanes
+    orders = []
+    for pattern in range(1 << n_lanes):
+        chosen = [lane for lane in range(n_lanes) if pattern >> lane & 1]
+        words = [per_lane * lane + word for lane in chosen for word in range(per_lane)]
+        orders.append(words + [0] * (n_words - len(words)))
+    row = ir.VectorType(ir.IntType(8), n_words)
+    kind = ir.ArrayType(row, len(orders))
+    table = ir.GlobalVariable(module, kind, name)
+    table.linkage, table.global_constant, table.unnamed_addr = "internal", True, True
+    table.initializer = ir.Constant(kind, [ir.Constant(row, order) for order in orders])
+    return table
