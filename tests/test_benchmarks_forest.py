@@ -140,12 +140,17 @@ def test_contenders_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     data, options = small().split(0), Options(quick=True)
     monkeypatch.setattr(forest, "find_spec", lambda name: name)
     random_forest = forest.fit_case(forest.RANDOM_FOREST, data, options)
-    assert [each.name for each in random_forest.contenders] == [HORNBEAM, SKLEARN, YDF]
+    assert [each.name for each in random_forest.contenders] == [
+        HORNBEAM,
+        forest.DEFAULT,
+        SKLEARN,
+        YDF,
+    ]
     extra = forest.fit_case(forest.EXTRA_TREES, data, options)
-    assert [str(each.target) for each in extra.contenders] == ["None", ">= 2.5"]
+    assert [str(each.target) for each in extra.contenders] == ["None", "None", ">= 2.5"]
     monkeypatch.setattr(forest, "find_spec", lambda name: None)
     without = forest.fit_case(forest.RANDOM_FOREST, data, options)
-    assert [each.name for each in without.contenders] == [HORNBEAM, SKLEARN]
+    assert [each.name for each in without.contenders] == [HORNBEAM, forest.DEFAULT, SKLEARN]
     forest.notes(options)
     assert any("YDF is not installed" in note for note in options.notes)
 

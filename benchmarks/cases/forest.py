@@ -25,6 +25,7 @@ from benchmarks.harness import SKLEARN, Case, Contender, Options, at_hand, measu
 from benchmarks.results import Row, Target
 
 HORNBEAM, YDF = "hornbeam", "YDF"
+DEFAULT = "hornbeam, default"
 THREADS = 2
 N_TREES, FEW_TREES = 100, 10  # few on a million rows
 N_SINGLE = 200
@@ -60,8 +61,10 @@ def notes(options: Options) -> None:
     )
     options.note(
         "All draw the square root of the features in a node for classes, and all of them for "
-        "numbers, and grow until leaves are pure. YDF's votes are hard, its default; it does not "
-        "compute its out-of-bag score here, as nobody else does."
+        f"numbers, and grow until leaves are pure. '{DEFAULT}' has hornbeam's own settings: it "
+        "finds out how few rows a node may have to be split, and draws a share of the features for "
+        "numbers. YDF's votes are hard, its default; it does not compute its out-of-bag score "
+        "here, as nobody else does."
     )
     options.note(
         f"Where there are categories (adult, california_housing), hornbeam and YDF take them as "
@@ -121,10 +124,18 @@ def _estimator(package: Any) -> Callable[[str, DataSet, int, int], Any]:
     def make(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
         suffix = "Classifier" if data.task == "classification" else "Regressor"
         factory = getattr(package, NAMES[kind] + suffix)
-        forest = factory(n_estimators=n_trees, n_jobs=n_threads, random_state=0)
+        forest = factory(
+            n_estimators=n_trees, n_jobs=n_threads, random_state=0, min_samples_split=2
+        )
         return forest if data.task == "classification" else forest.set_params(max_features=1.0)
 
     return make
+
+
+def _default(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
+    """Forest of hornbeam as a user gets it."""
+    forest = type(OURS.make(kind, data, n_trees, n_threads))
+    return forest(n_estimators=n_trees, n_jobs=n_threads, random_state=0)
 
 
 def _pipeline(kind: str, data: DataSet, n_trees: int, n_threads: int) -> Any:
@@ -190,6 +201,7 @@ def _ydf_predict(model: Any, X: Any) -> Array:
 
 
 OURS = Library(HORNBEAM, _estimator(hb), lambda X: X)
+DEFAULTS = Library(DEFAULT, _default, lambda X: X)
 THEIRS = Library(SKLEARN, _estimator(sklearn.ensemble), shared.numbered)
 PIPED = Library(SKLEARN, _pipeline, lambda X: X, n_jobs="forest__n_jobs")
 YDFS = Library(
@@ -212,7 +224,7 @@ def score(predicted: Array, data: DataSet) -> float:
 
 def fit_case(kind: str, data: DataSet, options: Options, models: Models | None = None) -> Case:
     """Fits of one kind of forest; ``models`` keeps the random forests that others can use."""
-    libraries = [OURS, THEIRS]
+    libraries = [OURS, DEFAULTS, THEIRS]
     if kind == RANDOM_FOREST and find_spec("ydf") is not None:
         libraries.append(YDFS)
     n_trees, n_threads = trees(data, options), threads(options)
@@ -240,7 +252,7 @@ def _fitting(
             models.fitted[library.name, len(data.X)] = model
         return model
 
-    target = None if library is OURS else AS_LONG[kind]
+    target = None if library in (OURS, DEFAULTS) else AS_LONG[kind]
     return Contender(library.name, prepare, run, library.score, target)
 
 
@@ -250,7 +262,8 @@ def unless_better(rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         if row.contender == HORNBEAM:
             ours = row.score or 0.0
-        if row.score is not None and row.score > ours + SCORE_SLACK:
+        peer = row.contender not in (HORNBEAM, DEFAULT)
+        if peer and row.score is not None and row.score > ours + SCORE_SLACK:
             row = row.flagged(f"score {row.score:.4f} is above hornbeam's {ours:.4f}")
         yield row
 
