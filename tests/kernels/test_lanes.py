@@ -15,6 +15,7 @@ from hornbeam.kernels.lanes import (
     add_above,
     add_up_to,
     count_above,
+    count_two_up_to,
     count_up_to,
     count_up_to_place,
     part_lanes,
@@ -30,6 +31,12 @@ def _count(by_row, stride, row, cuts, below, above):
             start = row[j] * stride + lane
             count_up_to(by_row, start, cuts, lane, below, lane, uint8(1))
             count_above(by_row, start, cuts, lane, above, lane, uint8(2))
+
+
+@njit
+def _count_two(by_row, stride, row, first, last, cuts, labels, shift, counts):
+    for lane in range(0, stride, LANES):
+        count_two_up_to(by_row, stride, row, first, last, lane, cuts, labels, shift, counts)
 
 
 @njit
@@ -65,6 +72,19 @@ def test_codes_are_counted_on_both_sides_of_a_cut(table):
     n_below = (codes[row] <= cuts).sum(axis=0)
     assert np.array_equal(below, 3 + n_below)
     assert np.array_equal(above, 2 * (len(row) - n_below))
+
+
+def test_rows_of_two_classes_are_counted_up_to_a_cut(table):
+    codes, row, cuts = table
+    labels = np.random.default_rng(1).integers(0, 2, len(row)).astype(np.int32)
+    counts = np.full((3, STRIDE), 9, np.uint8)
+    first, last, shift = 4, len(row), 2
+    _count_two(codes.ravel(), STRIDE, row, first, last, cuts, labels, shift, counts.ravel())
+    below = codes[row[first:last]] <= cuts
+    for label in range(2):
+        chosen = labels[first - shift : last - shift] == label
+        assert np.array_equal(counts[label], below[chosen].sum(axis=0))
+    assert np.all(counts[2] == 9)
 
 
 def test_sums_are_added_in_the_order_of_the_rows(table):

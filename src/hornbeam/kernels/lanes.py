@@ -133,6 +133,63 @@ def _make_counter(sign: str) -> Any:
 count_up_to, count_above = _make_counter("<="), _make_counter(">")
 
 
+@intrinsic
+def count_two_up_to(
+    typing_context: Any,
+    by_row: Any,
+    stride: Any,
+    row: Any,
+    first: Any,
+    last: Any,
+    lane: Any,
+    cuts: Any,
+    labels: Any,
+    shift: Any,
+    counts: Any,
+) -> Any:
+    """Count the rows of two classes whose codes are up to the cut, for 32 features.
+
+    Row ``j`` has the class ``labels[j - shift]``. Those of class 0 are left in ``counts[lane:]``,
+    those of class 1 in ``counts[stride + lane:]``. Counters stay in registers, where the next
+    row need not wait until they are stored.
+    """
+    whole = types.int64
+    signature = types.void(by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        table, step, rows, begin, end, offset, limits, classes, before, results = args
+        lanes = ir.VectorType(ir.IntType(8), LANES)
+        nothing = ir.Constant(lanes, [0] * LANES)
+        everyone, second = (cgutils.alloca_once(builder, lanes) for _ in range(2))
+        builder.store(nothing, everyone)
+        builder.store(nothing, second)
+        limit = builder.load(_vector(context, builder, sig.args[6], limits, offset, lanes), align=1)
+        with _loop(builder, begin, end) as (place, _):
+            number = builder.load(pointer_to(context, builder, sig.args[2], rows, place))
+            start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
+            codes = builder.load(
+                _vector(context, builder, sig.args[0], table, start, lanes), align=1
+            )
+            label = builder.load(
+                pointer_to(context, builder, sig.args[7], classes, builder.sub(place, before))
+            )
+            one = _splat(builder, builder.trunc(label, lanes.element), lanes)
+            added = builder.zext(builder.icmp_unsigned("<=", codes, limit), lanes)
+            builder.store(builder.add(builder.load(everyone), added), everyone)
+            added = builder.and_(added, one)
+            builder.store(builder.add(builder.load(second), added), second)
+        others = builder.sub(builder.load(everyone), builder.load(second))
+        for count, at in (
+            (others, offset),
+            (builder.load(second), builder.add(step, offset)),
+        ):
+            address = _vector(context, builder, sig.args[9], results, at, lanes)
+            builder.store(count, address, align=1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 def _make_adder(sign: str) -> Any:
     """``add(by_row, stride, row, first, last, lane, cuts, stats, sums, at)``.
 

@@ -20,6 +20,7 @@ from hornbeam.kernels.lanes import (
     add_above,
     add_up_to,
     count_above,
+    count_two_up_to,
     count_up_to,
 )
 from hornbeam.kernels.scan import keeps_order
@@ -270,9 +271,12 @@ def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, mi
     for begin in range(first, last, MOST_COUNTED):
         end = min(last, begin + MOST_COUNTED)
         for lane in range(0, stride, LANES):
-            for j in range(begin, end):
-                start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
-                count_up_to(by_row, start, cuts, lane, counts, at, uint8(1))
+            if n_classes == 2:
+                count_two_up_to(by_row, stride, row, begin, end, lane, cuts, labels, shift, counts)
+            else:
+                for j in range(begin, end):
+                    start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                    count_up_to(by_row, start, cuts, lane, counts, at, uint8(1))
             if missing:
                 for j in range(begin, end):
                     start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
