@@ -49,14 +49,33 @@ def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) 
     n_jobs : int or None
     """
     least = task.rules.min_samples_split
-    sizes = [size for size in SIZES if size > least]
-    rows = np.flatnonzero(task.target.weight)
-    if task.criterion.summed == "order":  # medians are not after squared errors
+    trials = _halves_tried(task, bags, balanced, n_jobs)
+    if not trials:
         return least
+
+    def errors(size: int) -> Array:
+        return np.concatenate([trial.errors(size) for trial in trials])
+
+    chosen, first = least, errors(least)
+    fewest = first
+    for size in (size for size in SIZES if size > least):
+        found = errors(size)
+        if found.sum() < fewest.sum():
+            chosen, fewest = size, found
+        elif _surely_less(fewest, found):  # and still larger ones are still worse
+            break
+    return chosen if _surely_less(fewest, first) else least
+
+
+def _halves_tried(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) -> list[Trial]:
+    """Trees of one half of the rows, or of both; nothing where that would not tell."""
+    if task.criterion.summed == "order":  # medians are not after squared errors
+        return []
+    rows = np.flatnonzero(task.target.weight)
     n_values = max(int(task.target.class_start[-1]), task.target.n_outputs)
     most = min(len(rows) // 2, MOST_ROWS, MOST_VALUES // n_values)
     if 2 * most < LEAST_ROWS:
-        return least
+        return []
     key = derive_key(bags.seed, _TRIAL)
     rows = np.random.default_rng(key).permutation(rows)
     one, other = (task.chosen(np.sort(half)) for half in (rows[:most], rows[most : 2 * most]))
@@ -64,23 +83,10 @@ def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) 
     pairs = [(one, other), (other, one)] if few else [(one, other)]
     n_trees = TREES_OF_FEW if few else TREES
     n_draws = -(-bags.n_draws * most // len(rows))  # none only if the forest draws none
-    trials = [
+    return [
         Trial(learnt, asked, Bags.of(key, learnt.target.weight, n_draws), balanced, n_jobs, n_trees)
         for learnt, asked in pairs
     ]
-
-    def errors(size: int) -> Array:
-        return np.concatenate([trial.errors(size) for trial in trials])
-
-    chosen, first = least, errors(least)
-    fewest = first
-    for size in sizes:
-        found = errors(size)
-        if found.sum() < fewest.sum():
-            chosen, fewest = size, found
-        elif _surely_less(fewest, found):  # and still larger ones are still worse
-            break
-    return chosen if _surely_less(fewest, first) else least
 
 
 def _surely_less(some: Array, others: Array) -> bool:
