@@ -36,6 +36,16 @@ def _splat(builder: Any, value: Any, vector: Any) -> Any:
     return builder.shuffle_vector(first, nothing, order)
 
 
+def _codes_of(
+    context: Any, builder: Any, kinds: Any, args: Any, place: Any, offset: Any, vector: Any
+) -> Any:
+    """Codes from ``offset`` on of the row at a place; ``args`` are by_row, stride and row."""
+    table, step, rows = args
+    number = builder.load(pointer_to(context, builder, kinds[2], rows, place))
+    start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
+    return builder.load(_vector(context, builder, kinds[0], table, start, vector), align=1)
+
+
 def _loop(builder: Any, first: Any, last: Any) -> Any:
     """``for place in range(first, last)``, as a context manager."""
     return cgutils.for_range_slice(builder, first, last, ir.Constant(first.type, 1))
@@ -60,7 +70,7 @@ def span_lanes(
     )
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        table, step, rows, begin, end, offset, *results = args
+        begin, end, offset, *results = args[3:]
         lanes = ir.VectorType(ir.IntType(8), LANES)
         smallest, known, largest = (cgutils.alloca_once(builder, lanes) for _ in range(3))
         builder.store(ir.Constant(lanes, [255] * LANES), smallest)
@@ -68,10 +78,7 @@ def span_lanes(
         builder.store(ir.Constant(lanes, [0] * LANES), largest)
         ones = ir.Constant(lanes, [1] * LANES)
         with _loop(builder, begin, end) as (place, _):
-            number = builder.load(pointer_to(context, builder, sig.args[2], rows, place))
-            start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
-            address = pointer_to(context, builder, sig.args[0], table, start)
-            codes = builder.load(builder.bitcast(address, lanes.as_pointer()), align=1)
+            codes = _codes_of(context, builder, sig.args, args[:3], place, offset, lanes)
             for kept, codes_or_more, sign in (
                 (smallest, codes, "<"),
                 (known, builder.add(codes, ones), ">"),  # a missing code, 255, becomes 0
@@ -157,7 +164,7 @@ def count_two_up_to(
     signature = types.void(by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        table, step, rows, begin, end, offset, limits, classes, before, results = args
+        begin, end, offset, limits, classes, before, results = args[3:]
         lanes = ir.VectorType(ir.IntType(8), LANES)
         nothing = ir.Constant(lanes, [0] * LANES)
         everyone, second = (cgutils.alloca_once(builder, lanes) for _ in range(2))
@@ -165,11 +172,7 @@ def count_two_up_to(
         builder.store(nothing, second)
         limit = builder.load(_vector(context, builder, sig.args[6], limits, offset, lanes), align=1)
         with _loop(builder, begin, end) as (place, _):
-            number = builder.load(pointer_to(context, builder, sig.args[2], rows, place))
-            start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
-            codes = builder.load(
-                _vector(context, builder, sig.args[0], table, start, lanes), align=1
-            )
+            codes = _codes_of(context, builder, sig.args, args[:3], place, offset, lanes)
             label = builder.load(
                 pointer_to(context, builder, sig.args[7], classes, builder.sub(place, before))
             )
@@ -181,7 +184,7 @@ def count_two_up_to(
         others = builder.sub(builder.load(everyone), builder.load(second))
         for count, at in (
             (others, offset),
-            (builder.load(second), builder.add(step, offset)),
+            (builder.load(second), builder.add(args[1], offset)),
         ):
             address = _vector(context, builder, sig.args[9], results, at, lanes)
             builder.store(count, address, align=1)
@@ -215,7 +218,8 @@ def _make_adder(sign: str) -> Any:
         signature = types.void(by_row, whole, row, whole, whole, whole, cuts, stats, sums, whole)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            table, step, rows, begin, end, offset, limits, values, results, place = args
+            step = args[1]
+            begin, end, offset, limits, values, results, place = args[3:]
             lanes = ir.VectorType(ir.IntType(8), SUM_LANES)
             reals = ir.VectorType(ir.DoubleType(), SUM_LANES)
             nothing = ir.Constant(reals, [0.0] * SUM_LANES)
@@ -229,10 +233,8 @@ def _make_adder(sign: str) -> Any:
                 kept.append(cgutils.alloca_once(builder, reals))
                 builder.store(builder.load(targets[s], align=8), kept[s])
             with _loop(builder, begin, end) as (j, _):
-                number = builder.load(pointer_to(context, builder, sig.args[2], rows, j))
-                start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
-                codes = _vector(context, builder, sig.args[0], table, start, lanes)
-                holds = builder.icmp_unsigned(sign, builder.load(codes, align=1), borders)
+                codes = _codes_of(context, builder, sig.args, args[:3], j, offset, lanes)
+                holds = builder.icmp_unsigned(sign, codes, borders)
                 for s in range(3):
                     cell = builder.add(builder.mul(j, ir.Constant(j.type, 3)), j.type(s))
                     value = builder.load(pointer_to(context, builder, sig.args[7], values, cell))
