@@ -22,12 +22,13 @@ from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
-from hornbeam.boosting.grower import USUAL_KERNELS, BoostRules, RowScores
+from hornbeam.boosting.grower import USUAL_KERNELS, BoostRules
 from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.rows import Given, Rows, draw_share, lay_out_init, moderate, read_init
 from hornbeam.boosting.savable import SavableBoosting
+from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, find_rate, watched_losses
 from hornbeam.data.schema import Schema

@@ -27,15 +27,17 @@ from hornbeam.boosting.grower import (
     BoostRules,
     Follower,
     GrownTree,
-    RowScores,
-    paying_threads,
+    TreeGrower,
 )
 from hornbeam.boosting.leaf_rules import leaf_values
+from hornbeam.boosting.scores import RowScores, paying_threads
+from hornbeam.boosting.symmetric import SymmetricGrower
 from hornbeam.boosting.table import CodedTable
 from hornbeam.dtypes import Array
 from hornbeam.losses import check_slopes
 from hornbeam.runtime.team import run_parallel
 
+SYMMETRIC = "symmetric"
 _DROP_KEY = 1  # tells the draws of dropped rounds from other draws with the same seed
 
 
@@ -92,7 +94,11 @@ def boost(
     loss = scores.loss
     scores.take_slopes(n_jobs)
     followed = validation is not None or rounds.drop_rate > 0.0
-    growers = _make_growers(table, rules, scores, n_jobs, followed)
+    symmetric, growers = None, []
+    if rules.growth == SYMMETRIC:
+        symmetric = SymmetricGrower(table, rules, scores, n_jobs)
+    else:
+        growers = _make_growers(table, rules, scores, n_jobs, followed)
     watcher = None if validation is None else Follower(*validation, n_jobs)
     followers = [] if watcher is None else [watcher]
     if rounds.drop_rate > 0.0:
@@ -112,20 +118,34 @@ def boost(
         # slopes are taken as the scores move, unless they depend on other scores, too
         at_once = loss.n_scores == 1 and not dropped and len(scores.groups) == 1
 
-        def add_tree(grower: BoostedGrower, which: int) -> None:
-            seed = _seed_of(rounds.seed, number, which)  # noqa: B023  (runs within the round)
-            active = _draw_features(rules, table.features, seed)
-            if loss.n_scores > 1:
-                grower.take_slopes(which)
-            check_slopes(loss, grower.peak, rounds.order)
-            tree = grower.grow(seed, active, falls[which])  # noqa: B023
+        def add_tree(grower: TreeGrower, tree: GrownTree, which: int) -> None:
             if refit:
-                _refit_leaves(tree, grower, before, which, n_jobs)  # noqa: B023
+                _refit_leaves(tree, grower, before, which, n_jobs)  # noqa: B023  (in the round)
             tree.value = rate * tree.value  # noqa: B023
             grower.advance(tree.value, which, at_once)  # noqa: B023
             trees[which] = tree  # noqa: B023
 
-        _share_out(add_tree, growers, loss.n_scores)
+        def grow_one(grower: BoostedGrower, which: int) -> None:
+            seed = _seed_of(rounds.seed, number, which)  # noqa: B023
+            active = _draw_features(rules, table.features, seed)
+            if loss.n_scores > 1:
+                grower.take_slopes(which)
+            check_slopes(loss, grower.peak, rounds.order)
+            add_tree(grower, grower.grow(seed, active, falls[which]), which)  # noqa: B023
+
+        def grow_all(grower: SymmetricGrower) -> None:
+            seed = _seed_of(rounds.seed, number, 0)  # noqa: B023
+            grower.take_slopes()
+            for peak in grower.peaks:
+                check_slopes(loss, peak, rounds.order)
+            active = _draw_features(rules, table.features, seed)
+            for which, tree in enumerate(grower.grow(seed, active, falls)):  # noqa: B023
+                add_tree(grower, tree, which)
+
+        if symmetric is not None:
+            grow_all(symmetric)
+        else:
+            _share_out(grow_one, growers, loss.n_scores)
         result += trees
         hessians += [float(tree.hessian[0]) for tree in trees]
         if watcher is not None:
@@ -171,7 +191,7 @@ def _make_growers(
 
 
 def _share_out(
-    add_tree: Callable[[BoostedGrower, int], None], growers: list[BoostedGrower], n_scores: int
+    grow_one: Callable[[BoostedGrower, int], None], growers: list[BoostedGrower], n_scores: int
 ) -> None:
     """Add the trees of a round, side by side if there are several growers."""
     free: SimpleQueue[BoostedGrower] = SimpleQueue()
@@ -181,7 +201,7 @@ def _share_out(
     def work(which: int) -> None:
         grower = free.get()
         try:
-            add_tree(grower, which)
+            grow_one(grower, which)
         finally:
             free.put(grower)
 
@@ -189,7 +209,7 @@ def _share_out(
 
 
 def _refit_leaves(
-    tree: GrownTree, grower: BoostedGrower, before: Array, which: int, n_jobs: int | None
+    tree: GrownTree, grower: TreeGrower, before: Array, which: int, n_jobs: int | None
 ) -> None:
     """Choose the values of the leaves anew, by the loss's own rule or a line search.
 

@@ -8,10 +8,12 @@ values of its leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.bundles import Bundles
+from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import BIN, ROW, STAT, Array
@@ -45,17 +47,12 @@ from hornbeam.kernels.boosting.sparse import (
     count_sparse_shared,
     prepare_sparse,
 )
-from hornbeam.kernels.slopes import NEW_PEAK, SIZE_WHICH
-from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES
-from hornbeam.losses import Loss
+from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES, LEVEL_WISE
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
-from hornbeam.runtime.team import run_team, thread_count
+from hornbeam.runtime.team import run_team
 
-# Threads meet several times per node: below so many seconds per tree and thread, fewer
-# threads are faster, also if more were asked for (the model is the same).
-LEAST_SECONDS = 1.5e-3
 _UNLIMITED = 2**31 - 1
 _SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth
 _SECONDS_PER_ROW = 20e-9  # parted on every level
@@ -63,8 +60,6 @@ _SECONDS_PER_CELL = 3e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _LEAST_HESSIAN_BITS = 15
 _MOST_GRADIENT_BITS = 30
-_GROUPS_AT_A_TIME = 16
-_SECONDS_PER_SLOPE = 20e-9  # more than it takes: here threads meet only once
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 _USUAL_STEPS = {
@@ -76,12 +71,6 @@ _USUAL_STEPS = {
     s.NEXT_SPLIT: next_split,
     s.SETTLE: settle_split,
 }
-
-
-def paying_threads(n_jobs: int | None, seconds: float) -> int:
-    """At most ``n_jobs`` threads, for trees that take one thread so many seconds."""
-    paying = int(seconds / LEAST_SECONDS) if LEAST_SECONDS else _UNLIMITED
-    return max(1, min(thread_count(n_jobs, 3600.0), paying))
 
 
 @dataclass(frozen=True)
@@ -136,7 +125,87 @@ class GrownTree:
         self.value = self.step  # what it adds to a score
 
 
-class BoostedGrower:
+class TreeGrower:
+    """What growers of one table have in common: arrays, and rows that move by the leaves.
+
+    A grower makes the arrays that the kernels work on, and grows.
+    """
+
+    rules: BoostRules
+    scores: RowScores
+    size: int  # threads
+    seconds: float  # that a tree takes
+    table: s.Table
+    rows: s.Rows
+    nodes: s.Nodes
+    team: s.Team
+    words: Array
+    slots: Array
+    score_slots: list[Array]
+    bundles: Bundles
+
+    def _draw(self, seed: int, active: Array) -> None:
+        """Note what is drawn for a tree: its features, how many of them, and its rows."""
+        table, n_active = self.table, len(active)
+        self._choose(active)
+        for place, share in (
+            (s.FEATURES_BY_LEVEL, self.rules.colsample_bylevel),
+            (s.FEATURES_BY_NODE, self.rules.colsample_bynode),
+        ):
+            table.whole[place] = max(1, round(share * n_active))
+        if table.whole[s.FEATURES_BY_LEVEL] < n_active:
+            table.whole[s.FEATURES_BY_NODE] = max(
+                1, round(self.rules.colsample_bynode * table.whole[s.FEATURES_BY_LEVEL])
+            )
+        table.whole[s.SEED] = seed
+        subsample = self.rules.subsample
+        table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
+
+    def _choose(self, active: Array) -> None:
+        """Note the features drawn for a tree, and the columns that hold them."""
+        team, whole = self.team, self.table.whole
+        if np.array_equal(team.active[: whole[s.N_ACTIVE]], active):
+            return  # as for the last tree
+        team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too
+        column = self.bundles.column[active]
+        order = np.argsort(column, kind="stable")
+        columns, sizes = np.unique(column, return_counts=True)
+        team.active[: len(active)] = active
+        team.bundle[: len(columns)] = columns
+        team.bundle_start[1 : len(columns) + 1] = np.cumsum(sizes)
+        team.bundle_feature[: len(active)] = active[order]
+        whole[s.N_ACTIVE], whole[s.N_BUNDLES] = len(active), len(columns)
+
+    def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
+        """The drawn rows in each leaf of the tree just grown, by node number."""
+        n_rows = self.scores.n_rows
+        leaves = []
+        for node in np.flatnonzero(tree.child == 0):
+            offset = int(self.nodes.buffer[node]) * n_rows
+            span = slice(offset + int(self.nodes.first[node]), offset + int(self.nodes.last[node]))
+            # in an order that no number of threads changes: sums of floats depend on it
+            leaves.append(np.sort(self.rows.row[span]))
+        return leaves
+
+    def advance(self, values: Array, which: int, with_slopes: bool) -> None:
+        """Add the values of the leaves (by node number) to score ``which`` of every row."""
+        nodes, words = int(self.words[s.WORD_NODES]), self.words
+        words[:] = 0
+        words[s.WORD_NODES] = nodes
+        fill = self.scores.loss.fill if with_slopes else 0
+        if with_slopes:
+            self.scores.reset_peaks()
+        slots, own, size = self.slots, self.score_slots, self.size
+
+        def work(rank: int) -> None:
+            rounds.advance(slots, own[rank], values, which, fill, rank, size)
+
+        run_team(work, size, words, self.seconds)
+        if with_slopes:
+            self.scores.gather_peaks()
+
+
+class BoostedGrower(TreeGrower):
     """Arrays and threads for growing trees on one table.
 
     One that works ``alone`` has a thread of its own beside other growers of the same scores;
@@ -153,17 +222,17 @@ class BoostedGrower:
         followed: bool = False,
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
-        max_leaves = _most_leaves(rules, n_rows)
+        max_leaves = most_leaves(rules, n_rows)
         n_pairs = len(table.entry_cell) or n_rows * table.bundles.n_columns
         seconds = n_pairs * _SECONDS_PER_PAIR + n_rows * _SECONDS_PER_ROW
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
-        self.table = _make_table(table, rules, max_leaves, n_slots)
+        self.table = make_table(table, rules, max_leaves, n_slots)
         steps = _steps(table, rules, self.size)
         compile_all(_kernels(steps, followed))
-        _set_addresses(self.table, steps)
+        set_addresses(self.table, steps)
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
@@ -220,18 +289,8 @@ class BoostedGrower:
         return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.arrays.peak
 
     def take_slopes(self, which: int) -> None:
-        """Take the slopes of one of several scores; what they share was found before."""
-        desk, words, n_rows = self.desk, self.words, self.scores.n_rows
-        desk.arrays.sizes[SIZE_WHICH] = which
-        desk.arrays.peak[:] = NEW_PEAK
-        words[:] = 0
-        fill = self.scores.loss.fill
-        run_team(
-            lambda rank: rounds.take_slopes(desk.slots, words, fill, n_rows, s.CHUNK),
-            1,
-            words,
-            self.seconds,
-        )
+        """Take the slopes of one of several scores."""
+        self.scores.take_slopes_of(which, self.desk, self.seconds)
 
     def grow(self, seed: int, active: Array, fall: float = 1.0) -> GrownTree:
         """Grow a tree on the slopes; ``active`` are the features drawn.
@@ -241,74 +300,18 @@ class BoostedGrower:
         table = self.table
         penalty = table.real[s.LAMBDA] = fall * self.rules.reg_lambda
         units = _set_units(table, self.peak, self.scores.equal_hessians)
-        n_active = len(active)
-        self._choose(active)
-        for place, share in (
-            (s.FEATURES_BY_LEVEL, self.rules.colsample_bylevel),
-            (s.FEATURES_BY_NODE, self.rules.colsample_bynode),
-        ):
-            table.whole[place] = max(1, round(share * n_active))
-        if table.whole[s.FEATURES_BY_LEVEL] < n_active:
-            table.whole[s.FEATURES_BY_NODE] = max(
-                1, round(self.rules.colsample_bynode * table.whole[s.FEATURES_BY_LEVEL])
-            )
-        table.whole[s.SEED] = seed
-        subsample = self.rules.subsample
-        table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
+        self._draw(seed, active)
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
         return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units, penalty)
-
-    def _choose(self, active: Array) -> None:
-        """Note the features drawn for a tree, and the columns that hold them."""
-        team, whole = self.team, self.table.whole
-        if np.array_equal(team.active[: whole[s.N_ACTIVE]], active):
-            return  # as for the last tree
-        team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too
-        column = self.bundles.column[active]
-        order = np.argsort(column, kind="stable")
-        columns, sizes = np.unique(column, return_counts=True)
-        team.active[: len(active)] = active
-        team.bundle[: len(columns)] = columns
-        team.bundle_start[1 : len(columns) + 1] = np.cumsum(sizes)
-        team.bundle_feature[: len(active)] = active[order]
-        whole[s.N_ACTIVE], whole[s.N_BUNDLES] = len(active), len(columns)
-
-    def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
-        """The drawn rows in each leaf of the tree just grown, by node number."""
-        n_rows = self.scores.n_rows
-        leaves = []
-        for node in np.flatnonzero(tree.child == 0):
-            offset = int(self.nodes.buffer[node]) * n_rows
-            span = slice(offset + int(self.nodes.first[node]), offset + int(self.nodes.last[node]))
-            # in an order that no number of threads changes: sums of floats depend on it
-            leaves.append(np.sort(self.rows.row[span]))
-        return leaves
-
-    def advance(self, values: Array, which: int, with_slopes: bool) -> None:
-        """Add the values of the leaves (by node number) to score ``which`` of every row."""
-        nodes, words = int(self.words[s.WORD_NODES]), self.words
-        words[:] = 0
-        words[s.WORD_NODES] = nodes
-        fill = self.scores.loss.fill if with_slopes else 0
-        if with_slopes:
-            self.scores.reset_peaks()
-        slots, own, size = self.slots, self.score_slots, self.size
-
-        def work(rank: int) -> None:
-            rounds.advance(slots, own[rank], values, which, fill, rank, size)
-
-        run_team(work, size, words, self.seconds)
-        if with_slopes:
-            self.scores.gather_peaks()
 
 
 class Follower:
     """Rows whose scores follow trees by walking down each of them."""
 
     def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
-        self.table = _make_table(table, BoostRules(), 2, 1)
+        self.table = make_table(table, BoostRules(), 2, 1)
         self.seconds = table.n_rows * _SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.Rows = new_arrays(s.Rows, dict.fromkeys(s.Rows._fields, 0))
@@ -342,116 +345,7 @@ class Follower:
         )
 
 
-class ScoreDesk(NamedTuple):
-    """What a thread needs to work on scores: addresses, and the arrays behind them."""
-
-    slots: Array
-    arrays: rounds.Scores
-
-
-class RowScores:
-    """Targets, scores and slopes of some rows under a loss."""
-
-    def __init__(
-        self,
-        loss: Loss,
-        target: Array,
-        weight: Array,
-        start: Array,
-        order: int,
-        groups: Array | None = None,
-    ) -> None:
-        self.loss, self.n_rows = loss, len(target)
-        n_scores = loss.n_scores
-        self.target = np.ascontiguousarray(target, STAT)
-        even = bool(np.all(weight == weight[0])) if self.n_rows else True
-        self.weight = np.ascontiguousarray(weight[:1] if even else weight, STAT)
-        self.score = np.empty(n_scores * self.n_rows, STAT)
-        self.score.reshape(n_scores, -1)[:] = np.asarray(start).reshape(n_scores, -1)
-        # of one score: those of several are taken in turn, and each grower has room for one
-        self.slope = np.empty(2 * self.n_rows if n_scores == 1 else 0, np.float32)
-        self.common = np.empty(self.n_rows if loss.prepare else 0, STAT)
-        self.groups = np.zeros(1, np.int64) if groups is None else groups
-        self.sizes = np.array([self.n_rows, n_scores, 0 if even else 1, order, 0], np.int64)
-        n_units, step = self.units()
-        self.sums = np.zeros(-(-n_units // step), STAT)
-        self.peak = np.array(NEW_PEAK)
-        self._desks: list[ScoreDesk] = []
-        self.equal_hessians = even and (loss.constant_hessian or order == 1)
-
-    def units(self) -> tuple[int, int]:
-        """How many rows or queries there are, and how many a thread takes at a time."""
-        if len(self.groups) > 1:
-            return len(self.groups) - 1, _GROUPS_AT_A_TIME
-        return self.n_rows, s.CHUNK
-
-    def slots(self, size: int) -> list[Array]:
-        """What kernels need, for each of some threads."""
-        return [self.desk(rank).slots for rank in range(size)]
-
-    def desk(self, rank: int) -> ScoreDesk:
-        """The desk of a thread."""
-        while len(self._desks) <= rank:
-            self._desks.append(self._make_desk(self.slope, self.sizes))
-        return self._desks[rank]
-
-    def new_desk(self) -> ScoreDesk:
-        """A desk with room for the slopes of one of several scores."""
-        return self._make_desk(np.empty(2 * self.n_rows, np.float32), self.sizes.copy())
-
-    def _make_desk(self, slope: Array, sizes: Array) -> ScoreDesk:
-        longest = int(np.diff(self.groups).max(initial=1)) if len(self.groups) > 1 else 1
-        scratch = self.common if len(self.common) else np.zeros(4 * longest)
-        arrays = rounds.Scores(
-            self.target, self.weight, self.score, slope, self.loss.settings,
-            self.groups, sizes, scratch, np.array(NEW_PEAK), self.sums,
-        )  # fmt: skip
-        return ScoreDesk(make_slots(arrays), arrays)
-
-    def reset_peaks(self) -> None:
-        """Forget the largest slopes."""
-        for desk in self._desks:
-            desk.arrays.peak[:] = NEW_PEAK
-
-    def gather_peaks(self) -> None:
-        """Take the largest slopes of all threads together."""
-        peaks = np.array([desk.arrays.peak for desk in self._desks])
-        self.peak = np.array(
-            [peaks[:, 0].max(), peaks[:, 1].max(), peaks[:, 2].sum(), peaks[:, 3].min()]
-        )
-
-    def take_slopes(self, n_jobs: int | None) -> None:
-        """Take the slopes at the scores as they are; of several scores, what they share."""
-        if self.loss.n_scores == 1:
-            self.reset_peaks()
-            self._work_through(rounds.take_slopes, self.loss.fill, n_jobs)
-            self.gather_peaks()
-        elif self.loss.prepare:
-            self._work_through(rounds.take_losses, self.loss.prepare, n_jobs)
-
-    def mean_loss(self, n_jobs: int | None) -> float:
-        """Weighted mean of the loss."""
-        self._work_through(rounds.take_losses, self.loss.measure, n_jobs)
-        if len(self.groups) > 1:
-            weight = np.broadcast_to(self.weight, self.n_rows)
-            total = (np.add.reduceat(weight, self.groups[:-1]) / np.diff(self.groups)).sum()
-        else:
-            total = self.weight.sum() if len(self.weight) > 1 else self.weight[0] * self.n_rows
-        return float(self.sums.sum() / total)
-
-    def _work_through(self, kernel: Any, address: int, n_jobs: int | None) -> None:
-        """Let a kernel of the loss see all rows or queries, on as many threads as pay."""
-        n_units, step = self.units()
-        seconds = self.n_rows * self.loss.n_scores * _SECONDS_PER_SLOPE
-        slots = self.slots(paying_threads(n_jobs, seconds))
-        words = np.zeros(s.N_WORDS, np.int64)
-        compiled(kernel, rounds.SLOPES_SIGNATURE)
-        run_team(
-            lambda rank: kernel(slots[rank], words, address, n_units, step), len(slots), words, 0.0
-        )
-
-
-def _most_leaves(rules: BoostRules, n_rows: int) -> int:
+def most_leaves(rules: BoostRules, n_rows: int) -> int:
     """How many leaves a tree can have."""
     most = max(2, n_rows // max(1, rules.min_samples_leaf))
     if rules.max_depth is not None and rules.max_depth < 31:
@@ -466,7 +360,7 @@ def _is_plain(rules: BoostRules) -> bool:
     return rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
 
 
-def _draws_features(rules: BoostRules) -> bool:
+def draws_features(rules: BoostRules) -> bool:
     """Whether nodes of a tree may ask different features."""
     return min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None
 
@@ -496,7 +390,7 @@ def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
         steps[s.SEARCH_CATEGORY] = search_category
     if not _is_plain(rules):
         steps[s.SEARCH_BOUND] = search_bound
-    if _draws_features(rules):
+    if draws_features(rules):
         steps[s.CHOOSE_FEATURES] = choose_features
     return steps
 
@@ -520,12 +414,14 @@ def _kernels(steps: dict[int, Any], followed: bool = False) -> list[Kernel]:
 USUAL_KERNELS = _kernels(_USUAL_STEPS)
 
 
-def _set_addresses(table: s.Table, steps: dict[int, Any]) -> None:
+def set_addresses(table: s.Table, steps: dict[int, Any]) -> None:
+    """Note where the kernels are that growth calls by address."""
     for place, step in steps.items():
         table.whole[place] = address_of(step, s.STEP_SIGNATURE)
 
 
-def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int) -> s.Table:
+def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int) -> s.Table:
+    """The table and the rules as kernels read them."""
     codes, n_features = table.codes, table.n_features
     whole = np.zeros(s.N_WHOLE, np.int64)
     whole[s.N_ROWS] = table.n_rows
@@ -536,11 +432,11 @@ def _make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: 
     whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
     whole[s.MAX_LEAVES] = max_leaves
     whole[s.MIN_LEAF] = max(1, rules.min_samples_leaf)
-    whole[s.GROWTH] = GROWTH_CODES[rules.growth]
+    whole[s.GROWTH] = GROWTH_CODES.get(rules.growth, LEVEL_WISE)
     whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots
-    whole[s.DRAWS_FEATURES] = _draws_features(rules)
+    whole[s.DRAWS_FEATURES] = draws_features(rules)
     whole[s.PLAIN] = _is_plain(rules)
     real = np.zeros(s.N_REAL, STAT)
     real[s.LAMBDA] = rules.reg_lambda
@@ -597,14 +493,14 @@ def _set_units(table: s.Table, peak: Array, equal_hessians: bool) -> tuple[float
     hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
     gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)
     table.whole[s.LANE] = row_bits + hessian_bits
-    gradient_unit = _unit(peak[0], gradient_bits)
-    hessian_unit = float(peak[1]) if equal_hessians else _unit(peak[1], hessian_bits)
+    gradient_unit = unit(peak[0], gradient_bits)
+    hessian_unit = float(peak[1]) if equal_hessians else unit(peak[1], hessian_bits)
     table.real[s.GRADIENT_UNIT], table.real[s.GRADIENT_SCALE] = gradient_unit, 1 / gradient_unit
     table.real[s.HESSIAN_UNIT], table.real[s.HESSIAN_SCALE] = hessian_unit, 1 / hessian_unit
     return gradient_unit, hessian_unit
 
 
-def _unit(largest: Any, bits: int) -> float:
+def unit(largest: Any, bits: int) -> float:
     """The power of two that brings the largest number just below ``2**bits``."""
     if largest <= 0.0:
         return 1.0

@@ -97,10 +97,11 @@ PARAMETERS.update(
             [Interval(Real, 0.0, None, closed="left")],
         ),
         "boosting_growth": Parameter(
-            "{'leaf', 'level', 'depth'}",
+            "{'leaf', 'level', 'depth', 'symmetric'}",
             "Which node is split next: the one with the largest gain, the shallowest or the "
-            "deepest.",
-            [StrOptions({"depth", "level", "leaf"})],
+            "deepest. 'symmetric': all nodes of a level at once, by the same question, which the "
+            "trees of all classes share.",
+            [StrOptions({"depth", "level", "leaf", "symmetric"})],
         ),
         "order": Parameter(
             "{2, 1}",

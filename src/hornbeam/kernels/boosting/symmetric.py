@@ -1,0 +1,787 @@
+"""The growth loop of a symmetric tree: all nodes of a level are asked the same question.
+
+    search each feature: what do all nodes gain by a cut of it, taken together?   all threads
+    part the rows of every node by the best question                              one thread
+
+The trees of several scores share their questions: a gain is the sum over nodes and scores. A
+node of which a child would have too few rows does not take part. It stays as it is, and may
+take part in a later question.
+
+A feature is searched node by node, in a tile of sums and row counts by place. The place of a
+number's code is the code itself, and missing values come last; the place of a category is its
+rank in the order in which categories are parted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import float32, float64, int64, types, uint64
+
+from hornbeam.kernels.boosting.histogram import own_code
+from hornbeam.kernels.boosting.nodes import make_leaf
+from hornbeam.kernels.boosting.partition import is_drawn, part_alone
+from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
+from hornbeam.kernels.boosting.sparse import spread_column
+from hornbeam.kernels.boosting.state import (
+    CATEGORY_LAMBDA,
+    CATEGORY_RULE,
+    CATEGORY_SMOOTH,
+    CHOOSE_FEATURES,
+    COUNT_AND_SEARCH,
+    DRAW_BELOW,
+    DRAWS_FEATURES,
+    FINISHED,
+    GRADIENT_SCALE,
+    GRADIENT_UNIT,
+    HESSIAN_SCALE,
+    HESSIAN_UNIT,
+    MAKE_ROOT,
+    MARK_SIDES,
+    MAX_DEPTH,
+    MAX_LEAVES,
+    MEMBER_WORDS,
+    MIN_GAIN,
+    MIN_HESSIAN,
+    MIN_LEAF,
+    MISSING,
+    N_ACTIVE,
+    N_DRAWN,
+    N_FEATURES,
+    N_GROUPS,
+    N_ROWS,
+    NEXT_SPLIT,
+    NODES_AT,
+    ORDER_CATEGORIES,
+    PLAIN,
+    ROWS_AT,
+    SEARCH_FEATURES,
+    SEARCHING,
+    SPARSE,
+    TABLE_AT,
+    TEAM_AT,
+    UNKNOWN,
+    WORD_LEAVES,
+    WORD_MODE,
+    WORD_NODES,
+    WORD_SEARCH,
+    WORD_TAIL,
+    Nodes,
+    Rows,
+    Table,
+    Team,
+    load_nodes,
+    load_rows,
+    load_table,
+    load_team,
+)
+from hornbeam.kernels.state import ONE_AGAINST_REST
+from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier, call_address
+from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.pointers import F8, I4, I8, U8, bare, make_loader, slot_count
+
+PLACES = 256  # of 255 codes, and of missing values or rare categories
+NO_PART = -math.inf  # gain of a node that a question does not split
+GAIN_NOISE = 2.0**-40  # share of the objective that may be rounding error
+
+
+class Level(NamedTuple):
+    """What growing symmetric trees needs beside `state`, for all scores at once.
+
+    Arrays of Nodes that hold a gradient, a hessian or a value have one block per score: that of
+    node n and score k is at [k * N_NODES + n].
+    """
+
+    whole: I8  # settings, numbered below
+    penalty: F8  # lambda of each score
+    slope: I4  # gradient and hessian of each row: slope[2 * (row * N_SCORES + score)], and the next
+    n_left: I8  # per node: rows that go left by the question of the level
+    tile: I8  # per thread: gradients and hessians, tile[2 * (place * N_SCORES + score)] ...
+    held: I8  # ... and rows in each place; for each node of a sparse table
+    left: I8  # per thread: gradients and hessians of the left side
+    gain: F8  # per thread: by each cut with missing values on the right, then on the left
+    place_of: I4  # per thread: the place of each code of a category
+    key: F8  # per thread: what categories are sorted by ...
+    code_at: I4  # ... and the code at each place
+    best: F8  # per thread: the best gain, and the price of sorting at its question
+    asked: I8  # per thread: that question, numbered below
+    member: U8  # per thread: and its codes that go left
+
+
+# Level.whole
+N_SCORES = 0
+N_NODES = 1  # room for nodes
+TILE_NODES = 2  # nodes that a tile has room for
+TILE_PLACES = 3
+N_LEVEL_WHOLE = 4
+
+# Level.asked
+ASKED_FEATURE = 0
+ASKED_CUT = 1
+ASKED_MISSING_LEFT = 2
+N_ASKED = 4
+# Level.best
+BEST_SUM = 0
+BEST_EXTRA = 1
+N_BEST_SUM = 8  # a cache line for each thread
+
+LEVEL_AT = slot_count([Table, Rows, Nodes, Team])
+load_level = make_loader(Level)
+
+
+class Question(NamedTuple):
+    """How a feature is asked."""
+
+    feature: int
+    n_places: int
+    by_place: bool  # places are ranks of categories
+    alone: bool  # one category against the rest
+    extra: float  # penalty that sorted categories add to lambda
+    direction: int  # +1, -1: scores must rise, fall with the feature
+
+
+@kernel
+def pack_score(slots, slopes, which):
+    """Round the slopes of one score to integers; no hessian becomes zero."""
+    table, level = load_table(slots, TABLE_AT), load_level(slots, LEVEL_AT)
+    n_scores, real = level.whole[N_SCORES], table.real
+    for row in range(table.whole[N_ROWS]):
+        at = 2 * (row * n_scores + which)
+        level.slope[at] = int64(np.rint(slopes[2 * row] * real[GRADIENT_SCALE]))
+        hessian = int64(np.rint(slopes[2 * row + 1] * real[HESSIAN_SCALE]))
+        level.slope[at + 1] = max(hessian, int64(1))
+
+
+# --- counting ----------------------------------------------------------------------------
+
+
+@part
+def place_in_tile(table, level, question, code, rank):
+    """The place of a code."""
+    if question.by_place:
+        cell = table.n_codes[question.feature] if code == MISSING else code
+        return int64(level.place_of[rank * PLACES + cell])
+    return question.n_places - 1 if code == MISSING else code
+
+
+@part
+def count_row(level, row, place, at_tile, at_count):
+    """Add a row to its place."""
+    width = 2 * level.whole[N_SCORES]
+    level.held[at_count + place] += 1
+    start, here = at_tile + place * width, row * width
+    for k in range(width):
+        level.tile[start + k] += int64(level.slope[here + k])
+
+
+@part
+def count_node(table, rows, nodes, level, question, node, rank, at_tile, at_count):
+    """Count the rows of a node."""
+    n_rows = table.whole[N_ROWS]
+    column = table.column[question.feature] * n_rows
+    source = int64(nodes.buffer[node]) * n_rows
+    for j in range(nodes.first[node], nodes.last[node]):
+        row = int64(rows.row[source + j])
+        code = own_code(table, question.feature, int64(table.by_column[column + row]))
+        place = place_in_tile(table, level, question, code, rank)
+        count_row(level, row, place, at_tile, at_count)
+
+
+@part
+def count_entries(table, team, level, question, rank, at_tile, at_count):
+    """Count the entries of a feature of a sparse table, all nodes in one pass."""
+    places, width = level.whole[TILE_PLACES], 2 * level.whole[N_SCORES]
+    feature = question.feature
+    for entry in range(table.column_start[feature], table.column_start[feature + 1]):
+        row = int64(table.column_row[entry])
+        index = int64(team.holder[row])
+        if index < 0:
+            continue
+        place = place_in_tile(table, level, question, int64(table.column_code[entry]), rank)
+        count_row(level, row, place, at_tile + index * places * width, at_count + index * places)
+
+
+@part
+def add_zeros(table, nodes, level, question, node, rank, at_tile, at_count):
+    """Give the zeros of a sparse feature what remains of the node."""
+    n_scores, n_nodes = level.whole[N_SCORES], level.whole[N_NODES]
+    code = int64(table.default[question.feature])
+    zero = place_in_tile(table, level, question, code, rank)
+    count = nodes.last[node] - nodes.first[node]
+    for place in range(question.n_places):
+        count -= level.held[at_count + place]
+    level.held[at_count + zero] += count
+    for k in range(n_scores):
+        gradient, hessian = nodes.gradient[k * n_nodes + node], nodes.hessian[k * n_nodes + node]
+        for place in range(question.n_places):
+            at = at_tile + 2 * (place * n_scores + k)
+            gradient -= level.tile[at]
+            hessian -= level.tile[at + 1]
+        at = at_tile + 2 * (zero * n_scores + k)
+        level.tile[at] += gradient
+        level.tile[at + 1] += hessian
+
+
+@part
+def clear_place(level, place, at_tile, at_count):
+    """Forget what was counted in a place."""
+    width = 2 * level.whole[N_SCORES]
+    level.held[at_count + place] = 0
+    for k in range(width):
+        level.tile[at_tile + place * width + k] = 0
+
+
+# --- gains ---------------------------------------------------------------------------------
+
+
+@part
+def objective_before(table, nodes, level, node):
+    """Twice by how much a node's own weights lower the objective, summed over scores."""
+    real, n_nodes, total = table.real, level.whole[N_NODES], 0.0
+    for k in range(level.whole[N_SCORES]):
+        g = float64(nodes.gradient[k * n_nodes + node]) * real[GRADIENT_UNIT]
+        h = float64(nodes.hessian[k * n_nodes + node]) * real[HESSIAN_UNIT]
+        penalty = level.penalty[k]
+        if table.whole[PLAIN]:
+            total += g * g / (h + penalty)
+        else:
+            weight = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
+            total += leaf_objective(real, g, h, penalty, weight)
+    return total
+
+
+@part
+def gain_of_node(table, nodes, level, question, node, before, left, at):
+    """What a node gains by a split (`search`), summed over scores, less the price of a leaf.
+
+    It is NO_PART if the rules do not let the node be split like that.
+
+    ``left[at:]`` are gradient and hessian (integers) of the left side, score by score.
+    """
+    real, n_nodes = table.real, level.whole[N_NODES]
+    plain, lower, upper = table.whole[PLAIN], nodes.lower[node], nodes.upper[node]
+    after, left_hessian, right_hessian = 0.0, 0.0, 0.0
+    for k in range(level.whole[N_SCORES]):
+        one, two = left[at + 2 * k], left[at + 2 * k + 1]
+        gl, hl = float64(one) * real[GRADIENT_UNIT], float64(two) * real[HESSIAN_UNIT]
+        gr = float64(nodes.gradient[k * n_nodes + node] - one) * real[GRADIENT_UNIT]
+        hr = float64(nodes.hessian[k * n_nodes + node] - two) * real[HESSIAN_UNIT]
+        penalty = level.penalty[k] + question.extra
+        left_hessian += hl
+        right_hessian += hr
+        if plain:
+            after += gl * gl / (hl + penalty) + gr * gr / (hr + penalty)
+            continue
+        wl = leaf_weight(real, gl, hl, penalty, lower, upper)
+        wr = leaf_weight(real, gr, hr, penalty, lower, upper)
+        if (wl - wr) * question.direction > 0.0:
+            return NO_PART
+        after += leaf_objective(real, gl, hl, penalty, wl)
+        after += leaf_objective(real, gr, hr, penalty, wr)
+    if min(left_hessian, right_hessian) < real[MIN_HESSIAN]:
+        return NO_PART
+    return 0.5 * (after - before) - real[MIN_GAIN]
+
+
+@part
+def add_gain(level, at_gain, first, last, gain, sides):
+    """Add what a node gains by some cuts, whatever side missing values go to if there are none."""
+    for side in range(sides):
+        for cut in range(first, last):
+            level.gain[at_gain + side * PLACES + cut] += gain
+
+
+@part
+def add_gains(table, nodes, level, question, node, before, missing_left, rank, tile, count):
+    """Add what a node gains by each cut, its missing values on one side.
+
+    Between two places that the node has rows in, nothing changes.
+    """
+    least, width = table.whole[MIN_LEAF], 2 * level.whole[N_SCORES]
+    at_left, at_gain = rank * width, (2 * rank + missing_left) * PLACES
+    none_missing = not question.by_place and level.held[count + question.n_places - 1] == 0
+    sides = 2 if none_missing else 1
+    n_places, n_rows = question.n_places, nodes.last[node] - nodes.first[node]
+    n_cuts = n_places - 1
+    n_left = int64(0)
+    for k in range(width):
+        level.left[at_left + k] = 0
+    if missing_left:
+        n_left = level.held[count + n_places - 1]
+        for k in range(width):
+            level.left[at_left + k] = level.tile[tile + (n_places - 1) * width + k]
+    gain, since = NO_PART, int64(0)
+    for place in range(n_cuts):
+        if level.held[count + place] == 0:
+            continue
+        if gain > NO_PART:
+            last = since + 1 if question.alone else int64(place)
+            add_gain(level, at_gain, since, last, gain, sides)
+        if question.alone:
+            n_left = int64(0)
+            for k in range(width):
+                level.left[at_left + k] = 0
+        n_left += level.held[count + place]
+        for k in range(width):
+            level.left[at_left + k] += level.tile[tile + place * width + k]
+        gain, since = NO_PART, int64(place)
+        if min(n_left, n_rows - n_left) >= least:
+            gain = gain_of_node(table, nodes, level, question, node, before, level.left, at_left)
+    if gain > NO_PART:
+        last = since + 1 if question.alone else n_cuts
+        add_gain(level, at_gain, since, last, gain, sides)
+
+
+# --- categories ----------------------------------------------------------------------------
+
+
+@part
+def telling_score(level, n_cells, smooth, at_tile):
+    """The score that differs most between the categories in the tile: they are sorted by it."""
+    n_scores = level.whole[N_SCORES]
+    best, most = int64(0), -1.0
+    for k in range(n_scores):
+        spread = 0.0
+        for cell in range(n_cells):
+            at = at_tile + 2 * (cell * n_scores + k)
+            gradient, hessian = float64(level.tile[at]), float64(level.tile[at + 1])
+            if hessian > 0.0:
+                spread += gradient * gradient / (hessian + smooth)
+        if spread > most:
+            best, most = k, spread
+    return best
+
+
+@part
+def sort_places(table, level, n_cells, smooth, rank, at_tile, at_count):
+    """Give categories their places, by the gradient over the hessian of the telling score.
+
+    Those of fewer than ``smooth`` rows all get the last place. Returns how many there are.
+    """
+    real, n_scores, at = table.real, level.whole[N_SCORES], rank * PLACES
+    unit = smooth / real[HESSIAN_UNIT]
+    score = telling_score(level, n_cells, unit, at_tile)
+    n_sorted = int64(0)
+    for cell in range(n_cells):
+        level.place_of[at + cell] = -1
+        rows = level.held[at_count + cell]
+        if rows == 0 or float64(rows) < smooth:
+            continue
+        here = at_tile + 2 * (cell * n_scores + score)
+        key = float64(level.tile[here]) / (float64(level.tile[here + 1]) + unit)
+        place = at + n_sorted
+        while place > at and level.key[place - 1] > key:
+            level.key[place] = level.key[place - 1]
+            level.code_at[place] = level.code_at[place - 1]
+            place -= 1
+        level.key[place] = key
+        level.code_at[place] = cell
+        n_sorted += 1
+    for place in range(n_sorted):
+        level.place_of[at + int64(level.code_at[at + place])] = place
+    for cell in range(n_cells):
+        if level.place_of[at + cell] < 0:
+            level.place_of[at + cell] = n_sorted
+    return n_sorted
+
+
+@step
+def order_categories(slots, feature, unused, unused_too, none, rank):
+    """Find the order in which the categories of a feature are parted, the same for all nodes.
+
+    As in `search_category`: few categories need no smoothing and no price; of many, those of
+    few rows always go right. Returns how many have a place of their own, doubled, and one more
+    if they are few.
+    """
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    level, real = load_level(slots, LEVEL_AT), table.real
+    at_tile, at_count = tile_of(level, rank), count_of(level, rank)
+    n_cells = table.n_codes[feature] + 1
+    whole = Question(feature, n_cells, False, False, 0.0, int64(0))
+    for index in range(team.words[WORD_TAIL]):
+        node = int64(team.frontier[index])
+        count_node(table, rows, nodes, level, whole, node, rank, at_tile, at_count)
+    n_present = int64(0)
+    for cell in range(n_cells):
+        n_present += level.held[at_count + cell] > 0
+    gentle = n_present <= FEW_CATEGORIES or table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
+    smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
+    n_sorted = sort_places(table, level, n_cells, smooth, rank, at_tile, at_count)
+    for cell in range(n_cells):
+        clear_place(level, cell, at_tile, at_count)
+    return float64(2 * n_sorted + int64(gentle))
+
+
+@part
+def tile_of(level, rank):
+    """Where the tile of a thread begins ..."""
+    whole = level.whole
+    return 2 * rank * whole[TILE_NODES] * whole[TILE_PLACES] * whole[N_SCORES]
+
+
+@part
+def count_of(level, rank):
+    """... and its counts."""
+    return rank * level.whole[TILE_NODES] * level.whole[TILE_PLACES]
+
+
+# --- the search ----------------------------------------------------------------------------
+
+
+@part
+def note_question(table, level, question, rank, cut, missing_left, some_missing):
+    """Note the best question of a thread so far."""
+    at, words = rank * N_ASKED, rank * MEMBER_WORDS
+    level.best[rank * N_BEST_SUM + BEST_EXTRA] = question.extra
+    level.asked[at + ASKED_FEATURE] = question.feature
+    level.asked[at + ASKED_CUT] = cut
+    level.asked[at + ASKED_MISSING_LEFT] = missing_left if some_missing else UNKNOWN
+    if not question.by_place:
+        return
+    n_codes = table.n_codes[question.feature]
+    for word in range(MEMBER_WORDS):
+        level.member[words + word] = uint64(0)
+    for cell in range(n_codes + 1):
+        place = int64(level.place_of[rank * PLACES + cell])
+        if place == cut or (place < cut and not question.alone):
+            level.member[words + (cell >> 6)] |= uint64(1) << uint64(cell & 63)
+    missing = (level.member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
+    level.asked[at + ASKED_MISSING_LEFT] = int64(missing)
+
+
+@step
+def search_question(slots, feature, n_sorted, gentle, unused, rank):
+    """Add up what all nodes gain by each cut of a feature, and note the best one.
+
+    ``n_sorted`` categories have places of their own (-1: it is a number).
+    """
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    level, sparse = load_level(slots, LEVEL_AT), table.whole[SPARSE]
+    by_place = n_sorted >= 0
+    alone = by_place and table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
+    n_places = n_sorted + 1 if by_place else table.n_codes[feature] + 1
+    extra = 0.0 if gentle else table.real[CATEGORY_LAMBDA]
+    direction = int64(0) if by_place else table.monotone[feature]
+    question = Question(feature, n_places, by_place, alone, extra, direction)
+    at_tile, at_count, at_gain = tile_of(level, rank), count_of(level, rank), 2 * rank * PLACES
+    for cut in range(2 * PLACES):
+        level.gain[at_gain + cut] = 0.0
+    some_missing = False
+    if sparse:
+        count_entries(table, team, level, question, rank, at_tile, at_count)
+    for index in range(team.words[WORD_TAIL]):
+        node, tile, count = int64(team.frontier[index]), at_tile, at_count
+        if sparse:
+            tile += 2 * index * level.whole[TILE_PLACES] * level.whole[N_SCORES]
+            count += index * level.whole[TILE_PLACES]
+            add_zeros(table, nodes, level, question, node, rank, tile, count)
+        else:
+            count_node(table, rows, nodes, level, question, node, rank, tile, count)
+        before = objective_before(table, nodes, level, node)
+        has_missing = not by_place and level.held[count + n_places - 1] > 0
+        some_missing |= has_missing
+        for side in range(2 if has_missing else 1):
+            add_gains(table, nodes, level, question, node, before, side, rank, tile, count)
+        for place in range(n_places):
+            if level.held[count + place] > 0:
+                clear_place(level, place, tile, count)
+    for side in range(2 if some_missing else 1):
+        for cut in range(n_places - 1):
+            gain = level.gain[at_gain + side * PLACES + cut]
+            if gain > level.best[rank * N_BEST_SUM + BEST_SUM]:
+                level.best[rank * N_BEST_SUM + BEST_SUM] = gain
+                note_question(table, level, question, rank, cut, side, some_missing)
+    return 0.0
+
+
+@step
+def search_level(slots, size, unused, unused_too, none, rank):
+    """Search the features that the level may ask, one by one as threads are free."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team, level, zero = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT), int64(0)
+    before = 0.0
+    for index in range(team.words[WORD_TAIL]):
+        before += abs(objective_before(table, nodes, level, int64(team.frontier[index])))
+    level.best[rank * N_BEST_SUM + BEST_SUM] = GAIN_NOISE * before  # to be exceeded
+    level.asked[rank * N_ASKED + ASKED_FEATURE] = -1
+    while True:
+        k = atomic_add(team.words, WORD_SEARCH, 1)
+        if k >= table.whole[N_ACTIVE] or atomic_load(team.words, STOP) != 0:
+            return 0.0
+        feature = int64(team.active[k])
+        if not team.may_ask[feature]:
+            continue
+        n_sorted, gentle = int64(-1), int64(1)
+        if table.is_category[feature]:
+            order = table.whole[ORDER_CATEGORIES]
+            found = int64(call_address(order, (slots, feature, zero, zero, zero, rank)))
+            n_sorted, gentle = found >> 1, found & 1
+        search = table.whole[SEARCH_FEATURES]
+        call_address(search, (slots, feature, n_sorted, gentle, zero, rank))
+
+
+@part
+def best_thread(level, size):
+    """Who has found the best question: largest gain, then smallest feature; -1: nobody."""
+    chosen = int64(-1)
+    for rank in range(size):
+        feature = level.asked[rank * N_ASKED + ASKED_FEATURE]
+        if feature < 0:
+            continue
+        if chosen >= 0:
+            gain, best = level.best[rank * N_BEST_SUM], level.best[chosen * N_BEST_SUM]
+            best_feature = level.asked[chosen * N_ASKED + ASKED_FEATURE]
+            if gain < best or (gain == best and feature > best_feature):
+                continue
+        chosen = int64(rank)
+    return chosen
+
+
+# --- a level ---------------------------------------------------------------------------------
+
+
+@part
+def put_question(nodes, level, node, chosen):
+    """Write a question into a node."""
+    at = chosen * N_ASKED
+    nodes.feature[node] = level.asked[at + ASKED_FEATURE]
+    nodes.cut[node] = level.asked[at + ASKED_CUT]
+    nodes.missing_left[node] = level.asked[at + ASKED_MISSING_LEFT]
+    for word in range(MEMBER_WORDS):
+        nodes.member[node * MEMBER_WORDS + word] = level.member[chosen * MEMBER_WORDS + word]
+
+
+@part
+def weigh_node(table, rows, nodes, team, level, question, node):
+    """Part the rows of a node, and note its left side and what it gains."""
+    n_rows, width = table.whole[N_ROWS], 2 * level.whole[N_SCORES]
+    n_left = part_alone(table, rows, nodes, team, node)
+    level.n_left[node] = n_left
+    nodes.gain[node] = NO_PART
+    for k in range(width):
+        level.left[k] = 0
+    target = (1 - int64(nodes.buffer[node])) * n_rows + nodes.first[node]
+    for j in range(target, target + n_left):
+        row = int64(rows.row[j]) * width
+        for k in range(width):
+            level.left[k] += int64(level.slope[row + k])
+    if min(n_left, nodes.last[node] - nodes.first[node] - n_left) < table.whole[MIN_LEAF]:
+        return
+    before = objective_before(table, nodes, level, node)
+    gain = gain_of_node(table, nodes, level, question, node, before, level.left, int64(0))
+    nodes.gain[node] = gain
+    for k in range(level.whole[N_SCORES]):
+        at = k * level.whole[N_NODES] + node
+        nodes.left_gradient[at], nodes.left_hessian[at] = level.left[2 * k], level.left[2 * k + 1]
+
+
+@part
+def make_side(table, nodes, level, question, parent, node, is_left):
+    """One child of a node: its rows, its sums, values and bounds."""
+    real, n_nodes = table.real, level.whole[N_NODES]
+    middle = nodes.first[parent] + level.n_left[parent]
+    nodes.first[node] = nodes.first[parent] if is_left else middle
+    nodes.last[node] = middle if is_left else nodes.last[parent]
+    nodes.buffer[node] = 1 - nodes.buffer[parent]
+    nodes.depth[node] = nodes.depth[parent] + 1
+    nodes.lower[node], nodes.upper[node] = nodes.lower[parent], nodes.upper[parent]
+    make_leaf(table, nodes, node)
+    for k in range(level.whole[N_SCORES]):
+        at, above = k * n_nodes + node, k * n_nodes + parent
+        gradient, hessian = nodes.left_gradient[above], nodes.left_hessian[above]
+        if not is_left:
+            gradient, hessian = nodes.gradient[above] - gradient, nodes.hessian[above] - hessian
+        nodes.gradient[at], nodes.hessian[at] = gradient, hessian
+        g, h = float64(gradient) * real[GRADIENT_UNIT], float64(hessian) * real[HESSIAN_UNIT]
+        penalty = level.penalty[k] + question.extra
+        nodes.value[at] = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
+
+
+@part
+def split_node(table, nodes, team, level, question, node):
+    """Make the children of a node that takes part."""
+    left = team.words[WORD_NODES]
+    team.words[WORD_NODES] += 2
+    team.words[WORD_LEAVES] += 1
+    count, n_left = nodes.last[node] - nodes.first[node], level.n_left[node]
+    if nodes.missing_left[node] == UNKNOWN:
+        nodes.missing_left[node] = 2 * n_left >= count
+    nodes.child[node] = left
+    for side in range(2):
+        make_side(table, nodes, level, question, node, left + side, side == 0)
+    if question.direction != 0:
+        border = 0.5 * (nodes.value[left] + nodes.value[left + 1])
+        rises = question.direction > 0
+        nodes.upper[left if rises else left + 1] = border
+        nodes.lower[left + 1 if rises else left] = border
+
+
+@part
+def split_nodes(table, nodes, team, level, question):
+    """Split the nodes that take part, those that gain most if not all may be split."""
+    words, n_open = team.words, team.words[WORD_TAIL]
+    takers = int64(0)
+    for index in range(n_open):
+        takers += nodes.gain[int64(team.frontier[index])] > NO_PART
+    room = table.whole[MAX_LEAVES] - words[WORD_LEAVES]
+    if takers <= room:
+        for index in range(n_open):
+            node = int64(team.frontier[index])
+            if nodes.gain[node] > NO_PART:
+                split_node(table, nodes, team, level, question, node)
+        return
+    for _ in range(room):
+        best = int64(team.frontier[0])
+        for index in range(1, n_open):
+            node = int64(team.frontier[index])
+            if nodes.gain[node] > nodes.gain[best]:
+                best = node
+        split_node(table, nodes, team, level, question, best)
+        nodes.gain[best] = NO_PART
+
+
+@part
+def list_open(table, nodes, team, level):
+    """List the leaves that can take part in the next question."""
+    words, n_open = team.words, int64(0)
+    for node in range(words[WORD_NODES]):
+        count = nodes.last[node] - nodes.first[node]
+        if nodes.child[node] == 0:
+            nodes.feature[node] = -1  # it took no part in the last question
+        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.whole[MIN_LEAF]):
+            continue
+        team.frontier[n_open] = node
+        n_open += 1
+    words[WORD_TAIL] = n_open
+    words[WORD_SEARCH] = 0
+    words[WORD_MODE] = SEARCHING
+    if n_open == 0 or words[WORD_LEAVES] >= table.whole[MAX_LEAVES]:
+        words[WORD_MODE] = FINISHED
+
+
+@part
+def label_rows(table, rows, nodes, team):
+    """Note which open node holds each row of a sparse table."""
+    n_rows = table.whole[N_ROWS]
+    for row in range(n_rows):
+        team.holder[row] = -1
+    for index in range(team.words[WORD_TAIL]):
+        node = int64(team.frontier[index])
+        source = int64(nodes.buffer[node]) * n_rows
+        for j in range(nodes.first[node], nodes.last[node]):
+            team.holder[rows.row[source + j]] = index
+
+
+@part
+def open_level(slots, table, rows, nodes, team, level, depth, rank):
+    """Get ready for the question of a level: nodes, and features that it may ask.
+
+    Features are drawn for the level as for a node; its number is the depth, since there is
+    always a node of that number.
+    """
+    none = int64(0)
+    list_open(table, nodes, team, level)
+    if depth >= table.whole[MAX_DEPTH]:
+        team.words[WORD_MODE] = FINISHED
+    if team.words[WORD_MODE] == FINISHED:
+        return
+    if table.whole[SPARSE]:
+        label_rows(table, rows, nodes, team)
+    if table.whole[DRAWS_FEATURES]:
+        kept = nodes.depth[depth]
+        nodes.depth[depth] = depth
+        call_address(table.whole[CHOOSE_FEATURES], (slots, depth, none, none, none, rank))
+        nodes.depth[depth] = kept
+
+
+@step
+def plant(slots, unused, unused_too, none, nothing, rank):
+    """The root: all drawn rows."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    level, real, whole = load_level(slots, LEVEL_AT), table.real, table.whole
+    width, root, n_drawn = 2 * level.whole[N_SCORES], int64(0), int64(0)
+    for k in range(width):
+        level.left[k] = 0
+    for row in range(whole[N_ROWS]):
+        if whole[DRAW_BELOW] >= 0 and not is_drawn(table, row):
+            continue
+        rows.row[n_drawn] = row
+        n_drawn += 1
+        for k in range(width):
+            level.left[k] += int64(level.slope[row * width + k])
+    whole[N_DRAWN] = n_drawn
+    nodes.first[0], nodes.last[0] = 0, n_drawn
+    nodes.buffer[0] = nodes.depth[0] = 0
+    nodes.lower[0], nodes.upper[0] = -math.inf, math.inf
+    make_leaf(table, nodes, root)
+    for k in range(level.whole[N_SCORES]):
+        at = k * level.whole[N_NODES]
+        nodes.gradient[at], nodes.hessian[at] = level.left[2 * k], level.left[2 * k + 1]
+        g = float64(nodes.gradient[at]) * real[GRADIENT_UNIT]
+        h = float64(nodes.hessian[at]) * real[HESSIAN_UNIT]
+        nodes.value[at] = 0.0
+        if h + level.penalty[k] > 0.0:
+            nodes.value[at] = leaf_weight(real, g, h, level.penalty[k], -math.inf, math.inf)
+    for group in range(whole[N_GROUPS]):
+        nodes.groups[group] = 1
+    for k in range(whole[N_ACTIVE]):
+        team.may_ask[int64(team.active[k])] = 1
+    team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
+    open_level(slots, table, rows, nodes, team, level, root, rank)
+    return 0.0
+
+
+@step
+def ask(slots, depth, size, unused, unused_too, rank):
+    """Ask the best question that was found, and get ready for the next one."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    level, none, whole = load_level(slots, LEVEL_AT), int64(0), table.whole
+    chosen, first = best_thread(level, size), int64(team.frontier[0])
+    team.words[WORD_MODE] = FINISHED
+    if chosen < 0 or atomic_load(team.words, STOP) != 0:
+        return 0.0
+    feature = level.asked[chosen * N_ASKED + ASKED_FEATURE]
+    direction = int64(0) if table.is_category[feature] else table.monotone[feature]
+    extra = level.best[chosen * N_BEST_SUM + BEST_EXTRA]
+    question = Question(feature, none, False, False, extra, direction)
+    for index in range(team.words[WORD_TAIL]):
+        put_question(nodes, level, int64(team.frontier[index]), chosen)
+    call_address(whole[MARK_SIDES], (slots, first, none, none, none, rank))
+    if whole[SPARSE]:
+        spread_column(table, team, feature)
+    for index in range(team.words[WORD_TAIL]):
+        weigh_node(table, rows, nodes, team, level, question, int64(team.frontier[index]))
+    split_nodes(table, nodes, team, level, question)
+    for group in range(whole[N_GROUPS]):  # those of the next question, see `open_level`
+        held = table.groups[group * whole[N_FEATURES] + feature]
+        at = depth * whole[N_GROUPS] + group
+        nodes.groups[at + whole[N_GROUPS]] = nodes.groups[at] & held
+    open_level(slots, table, rows, nodes, team, level, depth + 1, rank)
+    return 0.0
+
+
+@kernel
+def grow_symmetric(slots, rank, size):
+    """Grow the trees of all scores on their slopes; every thread of the team calls this."""
+    slots = bare(slots)
+    whole, words = load_table(slots, TABLE_AT).whole, load_team(slots, TEAM_AT).words
+    none, depth = int64(0), int64(0)
+    if rank == 0:
+        call_address(whole[MAKE_ROOT], (slots, none, none, none, none, rank))
+    barrier(words, size)
+    while words[WORD_MODE] != FINISHED and atomic_load(words, STOP) == 0:
+        call_address(whole[COUNT_AND_SEARCH], (slots, size, none, none, none, rank))
+        barrier(words, size)
+        if rank == 0:
+            call_address(whole[NEXT_SPLIT], (slots, depth, size, none, none, rank))
+        barrier(words, size)
+        depth += 1
+
+
+PACK_SIGNATURE = types.void(types.Array(int64, 1, "C"), types.Array(float32, 1, "C"), int64)
