@@ -118,14 +118,15 @@ for kind in ("RandomForest", "ExtraTrees"):
     check(kind, getattr(hb, kind + "Regressor")(n_estimators=3, random_state=0), dummies, level)
     count += 5
 import scipy.sparse
-from hornbeam.boosting import grower
+from hornbeam.boosting import scores
 
-grower.LEAST_SECONDS = 0.0  # two threads, also for so few rows
+scores.LEAST_SECONDS = 0.0  # two threads, also for so few rows
 Boosted, Booster = hb.GradientBoostingRegressor, hb.GradientBoostingClassifier
 rare = pd.get_dummies(frame["many"]).to_numpy(float)  # exclusive: features share columns
 ways = {
     "1 thread": {"n_jobs": 1},
     "2 threads": {"n_jobs": 2, "growth": "level"},
+    "symmetric": {"n_jobs": 2, "growth": "symmetric"},
     "draws": {"subsample": 0.5, "colsample_bytree": 0.7, "colsample_bynode": 0.7, "n_jobs": 2},
 }
 for way, params in ways.items():

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hornbeam.boosting import grower
+from hornbeam.boosting import scores
 
 
 @pytest.fixture
 def real_threads(monkeypatch: Any) -> None:
     """As many threads as ``n_jobs`` says, also where they do not pay."""
-    monkeypatch.setattr(grower, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(scores, "LEAST_SECONDS", 0.0)

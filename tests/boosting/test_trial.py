@@ -1,4 +1,4 @@
-"""The learning rate that `learning_rate="auto"` finds."""
+"""What trials find: the learning rate (`learning_rate="auto"`), and which trees to grow."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ def rate_of(n_rows: int, *curves: list[float]) -> tuple[float, list[tuple[Rows, 
     """The rate for rows whose trials give these losses, and what was tried."""
     asked: list[tuple[Rows, Rows]] = []
 
-    def losses(learnt: Rows, watched: Rows) -> Any:
+    def losses(learnt: Rows, watched: Rows, growth: str) -> Any:
         asked.append((learnt, watched))
         return np.array(curves[len(asked) - 1])
 
-    return trial.find_rate(some_rows(n_rows), draw, losses, 0), asked
+    growth, rate = trial.find_pace(some_rows(n_rows), draw, ["leaf"], losses, 0)
+    assert growth == "leaf"
+    return rate, asked
 
 
 def least_at(place: int) -> list[float]:
@@ -70,6 +72,34 @@ def test_losses_that_tell_nothing_leave_the_usual_rate(curve: list[float]) -> No
     assert rate_of(99) == (trial.USUAL_RATE, [])
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (1.0, 1.0, "alternate"),
+        (1.19, 1.0, "alternate"),
+        (1.21, 1.0, "leaf"),
+        (0.5, 1.0, "alternate"),
+    ],
+)
+def test_the_first_growth_is_taken_unless_the_other_is_clearly_better(
+    first: float, second: float, found: str
+) -> None:
+    curves = {"alternate": [3.0, first, 3.0], "leaf": [3.0, 3.0, second]}
+    growth, rate = trial.find_pace(
+        some_rows(20_000), draw, list(curves), lambda _, __, name: np.array(curves[name]), 0
+    )
+    assert growth == found
+    assert rate == trial.LEAST_RATE  # two or three rounds
+
+
+@pytest.mark.quick
+def test_rows_that_tell_nothing_get_the_last_growth() -> None:
+    flat = trial.find_pace(some_rows(500), draw, ["a", "b"], lambda *_: np.ones(3), 0)
+    few = trial.find_pace(some_rows(99), draw, ["a", "b"], lambda *_: np.arange(3.0), 0)
+    assert flat == few == ("b", trial.USUAL_RATE)
+
+
 def test_signals_are_learnt_faster_than_noise() -> None:
     clear = hb.GradientBoostingRegressor(n_estimators=1).fit(X, SIGNAL)
     mixed = hb.GradientBoostingRegressor(n_estimators=1).fit(X, SIGNAL + NOISE)
@@ -103,7 +133,10 @@ def test_the_trial_is_that_of_two_fits_by_hand() -> None:
 def test_a_fit_with_the_rate_that_was_found_is_the_same_model() -> None:
     y = SIGNAL + NOISE > 0.0
     found = hb.GradientBoostingClassifier(n_estimators=5).fit(X, y)
-    given = hb.GradientBoostingClassifier(n_estimators=5, learning_rate=found.learning_rate_)
+    assert found.growth_ == "alternate"
+    given = hb.GradientBoostingClassifier(
+        n_estimators=5, learning_rate=found.learning_rate_, growth=found.growth_
+    )
     assert (given.fit(X, y).predict_proba(X) == found.predict_proba(X)).all()
 
 

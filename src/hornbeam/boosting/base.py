@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.boosting import parameters as _declarations  # noqa: F401  (registers them)
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.constraints import read_groups
-from hornbeam.boosting.defaults import Auto, Settings, Shape, settle
+from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import USUAL_KERNELS, BoostRules
 from hornbeam.boosting.history import Watch, history_frame, plot_history
@@ -29,8 +29,9 @@ from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.rows import Given, Rows, draw_share, lay_out_init, moderate, read_init
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.scores import RowScores
+from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
 from hornbeam.boosting.table import code_table, code_table_like
-from hornbeam.boosting.trial import USUAL_RATE, find_rate, watched_losses
+from hornbeam.boosting.trial import USUAL_RATE, find_pace, watched_losses
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import MAX_ROWS, Array
@@ -95,6 +96,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     ensemble_: Ensemble
     link_: str
     learning_rate_: float
+    growth_: str
     history_: dict[str, Array]
 
     # --- fitting --------------------------------------------------------------------
@@ -175,10 +177,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         shape = Shape(table.n_rows, table.n_features, table.n_cuts, self._task, n_classes)
         rules = self._rules(schema, loss, settle(self, shape))
         coded = replace(rows, matrix=table)
-        fitted["learning_rate_"] = self._rate(coded, loss, rules, seed, before)
+        growth, rate = self._pace(coded, loss, rules, seed, before)
+        rules = replace(rules, growth=growth)
+        fitted["growth_"], fitted["learning_rate_"] = growth, rate
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
-            fitted["learning_rate_"],
+            rate,
             self.order,
             self.drop_rate,
             self.skip_drop,
@@ -279,23 +283,35 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             return np.zeros(loss.n_scores)
         return loss.start(rows.target, rows.weight)
 
-    def _rate(self, coded: Rows, loss: Loss, rules: BoostRules, seed: int, before: Any) -> float:
-        """The learning rate: as given, as in the fit that this one continues, or tried out."""
-        if self.learning_rate != "auto":
-            return float(self.learning_rate)
+    def _pace(
+        self, coded: Rows, loss: Loss, rules: BoostRules, seed: int, before: Any
+    ) -> tuple[str, float]:
+        """How trees are grown, and the learning rate.
+
+        Both are as given, as in the fit that this one continues, or tried out.
+        """
         if before is not None:
-            return float(before.learning_rate_)
+            given = self.learning_rate
+            return before.growth_, before.learning_rate_ if given == "auto" else float(given)
+        growths = [rules.growth]
+        if self.growth == "auto" and rules.growth == ALTERNATE:
+            growths.append(LEAF)
+        if self.learning_rate != "auto":
+            return growths[-1], float(self.learning_rate)
         if self.drop_rate > 0.0 or self._task == "ranking":
             # rounds that drop others say little of those that do not, and NDCG is too rough
-            return USUAL_RATE
+            return growths[-1], USUAL_RATE
+        if ALTERNATE in growths:
+            begin(SYMMETRIC_KERNELS)
 
-        def losses(learnt: Rows, watched: Rows) -> Array:
+        def losses(learnt: Rows, watched: Rows, growth: str) -> Array:
             start = self._start(learnt, loss)
             scores, held = (self._row_scores(some, loss, start, None) for some in (learnt, watched))
             course = Course(learnt.matrix, scores, (watched.matrix, held), start)
-            return watched_losses(course, rules, self.order, seed, self.n_jobs)
+            tried = replace(rules, growth=growth)
+            return watched_losses(course, tried, self.order, seed, self.n_jobs)
 
-        return find_rate(coded, self._draw_held, losses, seed)
+        return find_pace(coded, self._draw_held, growths, losses, seed)
 
     def _watch(self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int) -> Watch:
         """Somebody who is told of every round."""
@@ -386,10 +402,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
                 f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
                 "regression."
             )
-        depth = settings.max_depth
+        depth, levels = settings.max_depth, settings.levels
         return BoostRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=None if depth is None else min(depth, 2**31 - 1),
+            levels=None if levels is None else min(levels, 2**31 - 1),
             min_samples_leaf=min(settings.min_samples_leaf, 2**31 - 1),
             min_child_weight=float(self.min_child_weight),
             min_split_gain=float(self.min_split_gain),
@@ -397,7 +414,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             lambda_falls=settings.lambda_falls,
             reg_alpha=float(self.reg_alpha),
             max_delta_step=float(self.max_delta_step),
-            growth=self.growth,
+            growth=settings.growth,
             subsample=float(self.subsample),
             colsample_bytree=float(self.colsample_bytree),
             colsample_bylevel=float(self.colsample_bylevel),

@@ -1,6 +1,7 @@
 """What ``"auto"`` stands for: settings that follow the shape of the training table.
 
-The learning rate is not among them: it is tried out, see `boosting.trial`.
+The learning rate is not among them: it is tried out, and so is whether symmetric trees do
+harm, see `boosting.trial`.
 
 How far a model may go before it learns noise depends on how many rows there are (of each
 class), and on among how many cuts each split is chosen. The rules are all here;
@@ -14,6 +15,10 @@ from typing import Any, Literal, NamedTuple
 
 Auto = Literal["auto"]
 
+LEAF, LEVEL, DEPTH = "leaf", "level", "depth"
+SYMMETRIC, ALTERNATE = "symmetric", "alternate"  # and in every second round
+GROWTHS = (LEAF, LEVEL, DEPTH, SYMMETRIC, ALTERNATE)
+
 FEW_ROWS = 5_000  # fewer are easily learnt by heart
 USUAL_LEAF = 5  # rows of a leaf, but
 LARGEST_SHARE = 8  # not more than one in so many, or there were no splits
@@ -23,6 +28,7 @@ FEW_OF_CLASS = 1_500  # rows (of each class): too few for deep trees
 DEPTH_OF_FEW = 4
 DEPTH_OF_CLASSES = 5  # more than two of them, that have as many rows all together
 DEPTH_OF_VALUES = 7
+USUAL_LEVELS = 6  # of symmetric trees
 USUAL_LEAVES = 31  # who allows more does not get a limit of depth
 SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
 LEAST_FEATURES = 6  # enough of them to choose from
@@ -58,7 +64,10 @@ class Settings:
 
     Attributes
     ----------
+    growth : str
     max_depth : int or None
+    levels : int or None
+        The same for symmetric trees.
     min_samples_leaf : int
     reg_lambda : float
     lambda_falls : bool
@@ -67,7 +76,9 @@ class Settings:
     category_smooth : float
     """
 
+    growth: str
     max_depth: int | None
+    levels: int | None
     min_samples_leaf: int
     reg_lambda: float
     lambda_falls: bool
@@ -80,7 +91,9 @@ def settle(given: Any, shape: Shape) -> Settings:
     depth, leaf, penalty = given.max_depth, given.min_samples_leaf, given.reg_lambda
     share, smooth = given.colsample_bynode, given.category_smooth
     return Settings(
+        usual_growth(shape) if given.growth == "auto" else given.growth,
         usual_depth(shape, given.max_leaf_nodes) if depth == "auto" else depth,
+        usual_levels(shape) if depth == "auto" else depth,
         usual_leaf(shape.n_rows) if leaf == "auto" else int(leaf),
         FIRST_LAMBDA if penalty == "auto" else float(penalty),
         penalty == "auto",
@@ -104,6 +117,18 @@ def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
         return DEPTH_OF_VALUES
     several = shape.n_classes > 2 and shape.n_rows >= FEW_OF_CLASS
     return DEPTH_OF_CLASSES if several else DEPTH_OF_FEW
+
+
+def usual_growth(shape: Shape) -> str:
+    """Trees of two kinds where there are few rows of classes: each mends what the other lacks."""
+    return ALTERNATE if shape.is_small and shape.task == "classification" else LEAF
+
+
+def usual_levels(shape: Shape) -> int:
+    """Questions of a symmetric tree: fewer where there are few rows of classes to be told apart."""
+    if not shape.is_small or shape.n_features > MOST_FEATURES or shape.task != "classification":
+        return USUAL_LEVELS
+    return DEPTH_OF_CLASSES if shape.n_classes > 2 else DEPTH_OF_FEW
 
 
 def usual_leaf(n_rows: int) -> int:

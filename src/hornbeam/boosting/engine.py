@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.defaults import ALTERNATE, SYMMETRIC
 from hornbeam.boosting.grower import (
     BoostedGrower,
     BoostRules,
@@ -37,7 +38,6 @@ from hornbeam.dtypes import Array
 from hornbeam.losses import check_slopes
 from hornbeam.runtime.team import run_parallel
 
-SYMMETRIC = "symmetric"
 _DROP_KEY = 1  # tells the draws of dropped rounds from other draws with the same seed
 
 
@@ -95,9 +95,9 @@ def boost(
     scores.take_slopes(n_jobs)
     followed = validation is not None or rounds.drop_rate > 0.0
     symmetric, growers = None, []
-    if rules.growth == SYMMETRIC:
+    if rules.growth in (SYMMETRIC, ALTERNATE):
         symmetric = SymmetricGrower(table, rules, scores, n_jobs)
-    else:
+    if rules.growth != SYMMETRIC:
         growers = _make_growers(table, rules, scores, n_jobs, followed)
     watcher = None if validation is None else Follower(*validation, n_jobs)
     followers = [] if watcher is None else [watcher]
@@ -142,7 +142,7 @@ def boost(
             for which, tree in enumerate(grower.grow(seed, active, falls)):  # noqa: B023
                 add_tree(grower, tree, which)
 
-        if symmetric is not None:
+        if symmetric is not None and (not growers or number % 2 == 0):
             grow_all(symmetric)
         else:
             _share_out(grow_one, growers, loss.n_scores)

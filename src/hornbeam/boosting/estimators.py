@@ -37,6 +37,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         Rounds in the model.
     learning_rate_ : float
         The learning rate, also where it was found (``learning_rate="auto"``).
+    growth_ : str
+        How the trees were grown, also where that was found (``growth="auto"``).
     history_ : dict of str to array
         Losses per round, as far as they were measured.
     n_features_in_ : int
@@ -70,7 +72,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         reg_lambda: float | Auto = "auto",
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
-        growth: str = "leaf",
+        growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
@@ -195,6 +197,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         Rounds in the model.
     learning_rate_ : float
         The learning rate, also where it was found (``learning_rate="auto"``).
+    growth_ : str
+        How the trees were grown, also where that was found (``growth="auto"``).
     history_ : dict of str to array
         Losses per round, as far as they were measured.
     n_features_in_ : int
@@ -231,7 +235,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         reg_lambda: float | Auto = "auto",
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
-        growth: str = "leaf",
+        growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,

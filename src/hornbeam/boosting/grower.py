@@ -47,7 +47,7 @@ from hornbeam.kernels.boosting.sparse import (
     count_sparse_shared,
     prepare_sparse,
 )
-from hornbeam.kernels.state import CATEGORY_CODES, GROWTH_CODES, LEVEL_WISE
+from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
@@ -79,6 +79,7 @@ class BoostRules:
 
     max_leaf_nodes: int | None = 31
     max_depth: int | None = None
+    levels: int | None = None  # the depth of symmetric trees
     min_samples_leaf: int = 5
     min_child_weight: float = 1e-3
     min_split_gain: float = 0.0
@@ -432,7 +433,7 @@ def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: i
     whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
     whole[s.MAX_LEAVES] = max_leaves
     whole[s.MIN_LEAF] = max(1, rules.min_samples_leaf)
-    whole[s.GROWTH] = GROWTH_CODES.get(rules.growth, LEVEL_WISE)
+    whole[s.GROWTH] = GROWTH_CODES.get(rules.growth, BEST_FIRST)
     whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
     whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
     whole[s.N_SLOTS] = n_slots

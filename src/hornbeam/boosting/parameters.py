@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import MAX_BINS
 from hornbeam.losses import OwnLoss
 from hornbeam.params import COUNT, PARAMETERS, Parameter
@@ -64,7 +65,9 @@ PARAMETERS.update(
             "int, None or 'auto'",
             "Longest path from the root; None: no limit. 'auto': 4 (regression: 7; more than two "
             "classes of 1,500 rows together: 5) if there are fewer than 5,000 rows and 1,500 per "
-            "class, at most 400 features, and at most 31 leaves are allowed; else no limit.",
+            "class, at most 400 features, and at most 31 leaves are allowed; else no limit. Of "
+            "symmetric trees: 4 (more than two classes: 5) for classes of fewer than 5,000 rows "
+            "and at most 400 features, else 6.",
             [COUNT, None, _AUTO],
         ),
         "boosting_samples_leaf": Parameter(
@@ -97,11 +100,13 @@ PARAMETERS.update(
             [Interval(Real, 0.0, None, closed="left")],
         ),
         "boosting_growth": Parameter(
-            "{'leaf', 'level', 'depth', 'symmetric'}",
+            "{'auto', 'leaf', 'level', 'depth', 'symmetric', 'alternate'}",
             "Which node is split next: the one with the largest gain, the shallowest or the "
-            "deepest. 'symmetric': all nodes of a level at once, by the same question, which the "
-            "trees of all classes share.",
-            [StrOptions({"depth", "level", "leaf", "symmetric"})],
+            "deepest. 'symmetric': all nodes of a level at once, by one question, which the trees "
+            "of all classes share. 'alternate': symmetric trees in every second round. 'auto': "
+            "'alternate' for classes of fewer than 5,000 rows, if the trial of the learning rate "
+            "does not speak against it; else 'leaf'.",
+            [StrOptions({"auto", *GROWTHS})],
         ),
         "order": Parameter(
             "{2, 1}",

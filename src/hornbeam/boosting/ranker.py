@@ -34,6 +34,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         Rounds in the model.
     learning_rate_ : float
         The learning rate, also where it was found (``learning_rate="auto"``).
+    growth_ : str
+        How the trees were grown, also where that was found (``growth="auto"``).
     history_ : dict of str to array
         1 - NDCG per round, as far as it was measured.
     n_features_in_ : int
@@ -68,7 +70,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         reg_lambda: float | Auto = "auto",
         reg_alpha: float = 0.0,
         max_delta_step: float = 0.0,
-        growth: str = "leaf",
+        growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.losses import LINKS, OwnLoss
@@ -46,6 +47,7 @@ class SavableBoosting(SavableModel):
     link_: str
     n_iter_: int
     learning_rate_: float
+    growth_: str
 
     def _model_header(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class SavableBoosting(SavableModel):
             "n_rounds": int(self.n_iter_),
             "seed": int(self.seed_),  # type: ignore[attr-defined]
             "learning_rate": float(self.learning_rate_),
+            "growth": self.growth_,
             "history": {name: list(map(float, v)) for name, v in self.history_.items()},  # type: ignore[attr-defined]
         }
 
@@ -68,6 +71,7 @@ class SavableBoosting(SavableModel):
         estimator.n_iter_ = take(header, "n_rounds", int)
         estimator.seed_ = take(header, "seed", int)
         estimator.learning_rate_ = take(header, "learning_rate", float)
+        estimator.growth_ = take(header, "growth", str)
         estimator.history_ = _read_history(take(header, "history", dict))
         start = checked_array(take_array(arrays, "start"), "start", STAT)
         trees = take_trees(arrays, estimator.schema_, 1)
@@ -92,6 +96,8 @@ def _check_model(estimator: Any, start: Array, n_trees: int) -> None:
         raise ModelFileError(f"There is no link {estimator.link_[:60]!r}.")
     if not 0.0 < estimator.learning_rate_ < np.inf:
         raise ModelFileError(f"A learning rate of {estimator.learning_rate_} cannot be.")
+    if estimator.growth_ not in GROWTHS:
+        raise ModelFileError(f"There is no growth {estimator.growth_[:60]!r}.")
     if not len(start) or not np.isfinite(start).all():
         raise ModelFileError("The start scores must be finite, and there must be one.")
     if estimator.n_iter_ < 0 or n_trees != estimator.n_iter_ * len(start):

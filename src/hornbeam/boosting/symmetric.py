@@ -6,6 +6,7 @@ every class profits by what the others say. See kernels/boosting/symmetric.py fo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class SymmetricGrower(TreeGrower):
         self, table: CodedTable, rules: BoostRules, scores: RowScores, n_jobs: int | None
     ) -> None:
         n_rows, n_features, n_scores = table.n_rows, table.n_features, scores.loss.n_scores
+        rules = replace(rules, max_depth=rules.levels)
         max_leaves = most_leaves(rules, n_rows)
         n_pairs = len(table.entry_cell) or n_rows * n_features
         self.seconds = n_pairs * n_scores * _USUAL_LEVELS * _SECONDS_PER_SUM
@@ -163,14 +165,16 @@ def _make_level(
             "n_left": 2 * max_leaves,
             "tile": 2 * size * tile_nodes * tile_places * n_scores,
             "held": size * tile_nodes * tile_places,
+            "present": size * tile_nodes * y.PLACE_WORDS,
             "left": 2 * size * n_scores,
-            "gain": 2 * size * y.PLACES,
+            "gain": size * y.N_GAINS,
             "place_of": size * y.PLACES,
             "key": size * y.PLACES,
             "code_at": size * y.PLACES,
             "best": size * y.N_BEST_SUM,
             "asked": size * y.N_ASKED,
             "member": size * s.MEMBER_WORDS,
+            "absent": 2 * size * s.MEMBER_WORDS,
         },
     )
     level.whole[y.N_SCORES] = n_scores
@@ -199,3 +203,7 @@ def _kernels(steps: dict[int, Any]) -> list[Kernel]:
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *((step, s.STEP_SIGNATURE) for step in steps.values()),
     ]
+
+
+# What every fit with symmetric trees needs, so that compiling can begin before they are grown.
+USUAL_KERNELS = _kernels(_USUAL_STEPS)

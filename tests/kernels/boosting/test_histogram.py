@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse
 
 from hornbeam import losses
-from hornbeam.boosting import grower as growing
-from hornbeam.boosting.grower import BoostedGrower, BoostRules, RowScores, _set_units
+from hornbeam.boosting import scores as scoring
+from hornbeam.boosting.grower import BoostedGrower, BoostRules, _set_units
+from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import CodedTable, _lay_out, code_table, no_bundles
 from hornbeam.data.coding import Codes, encode_bins
 from hornbeam.kernels.boosting import state as s
@@ -37,7 +38,7 @@ def run(step: Any, *arguments: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _real_threads(monkeypatch: Any) -> None:
-    monkeypatch.setattr(growing, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(scoring, "LEAST_SECONDS", 0.0)
 
 
 def encode(matrix: np.ndarray) -> Codes:

@@ -78,11 +78,21 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.kernels.state import ONE_AGAINST_REST
-from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier, call_address
+from hornbeam.runtime.atomics import (
+    STOP,
+    atomic_add,
+    atomic_load,
+    barrier,
+    call_address,
+    trailing_zeros,
+)
 from hornbeam.runtime.kernel import kernel, part, step
 from hornbeam.runtime.pointers import F8, I4, I8, U8, bare, make_loader, slot_count
 
-PLACES = 256  # of 255 codes, and of missing values or rare categories
+PLACES = 256  # room for codes and missing values
+PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
+STEPS = 258  # room for the cuts of a feature, one that ends the last of them, and one to spare
+N_GAINS = 3 * STEPS
 NO_PART = -math.inf  # gain of a node that a question does not split
 GAIN_NOISE = 2.0**-40  # share of the objective that may be rounding error
 
@@ -99,15 +109,18 @@ class Level(NamedTuple):
     slope: I4  # gradient and hessian of each row: slope[2 * (row * N_SCORES + score)], and the next
     n_left: I8  # per node: rows that go left by the question of the level
     tile: I8  # per thread: gradients and hessians, tile[2 * (place * N_SCORES + score)] ...
-    held: I8  # ... and rows in each place; for each node of a sparse table
+    held: I8  # ... rows in each place ...
+    present: U8  # ... and a bit for each place that has some; of a sparse table for every node
     left: I8  # per thread: gradients and hessians of the left side
-    gain: F8  # per thread: by each cut with missing values on the right, then on the left
+    gain: F8  # per thread: by how much the gain changes at each cut, for nodes without missing
+    # values, and for those with them on the right, and on the left
     place_of: I4  # per thread: the place of each code of a category
     key: F8  # per thread: what categories are sorted by ...
     code_at: I4  # ... and the code at each place
     best: F8  # per thread: the best gain, and the price of sorting at its question
     asked: I8  # per thread: that question, numbered below
-    member: U8  # per thread: and its codes that go left
+    member: U8  # per thread: its codes that go left ...
+    absent: U8  # ... and codes of the feature that no node holds: of the one searched, then of it
 
 
 # Level.whole
@@ -167,17 +180,17 @@ def place_in_tile(table, level, question, code, rank):
 
 
 @part
-def count_row(level, row, place, at_tile, at_count):
-    """Add a row to its place."""
-    width = 2 * level.whole[N_SCORES]
-    level.held[at_count + place] += 1
-    start, here = at_tile + place * width, row * width
+def count_row(level, slot, place, row):
+    """Add a row to its place in a tile."""
+    width, at = 2 * level.whole[N_SCORES], slot * level.whole[TILE_PLACES] + place
+    level.held[at] += 1
+    level.present[slot * PLACE_WORDS + (place >> 6)] |= uint64(1) << uint64(place & 63)
     for k in range(width):
-        level.tile[start + k] += int64(level.slope[here + k])
+        level.tile[at * width + k] += int64(level.slope[row * width + k])
 
 
 @part
-def count_node(table, rows, nodes, level, question, node, rank, at_tile, at_count):
+def count_node(table, rows, nodes, level, question, slot, node, rank):
     """Count the rows of a node."""
     n_rows = table.whole[N_ROWS]
     column = table.column[question.feature] * n_rows
@@ -185,52 +198,57 @@ def count_node(table, rows, nodes, level, question, node, rank, at_tile, at_coun
     for j in range(nodes.first[node], nodes.last[node]):
         row = int64(rows.row[source + j])
         code = own_code(table, question.feature, int64(table.by_column[column + row]))
-        place = place_in_tile(table, level, question, code, rank)
-        count_row(level, row, place, at_tile, at_count)
+        count_row(level, slot, place_in_tile(table, level, question, code, rank), row)
 
 
 @part
-def count_entries(table, team, level, question, rank, at_tile, at_count):
-    """Count the entries of a feature of a sparse table, all nodes in one pass."""
-    places, width = level.whole[TILE_PLACES], 2 * level.whole[N_SCORES]
+def count_entries(table, team, level, question, slot, rank):
+    """Count the entries of a feature of a sparse table, of all nodes in one pass."""
     feature = question.feature
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
         row = int64(table.column_row[entry])
         index = int64(team.holder[row])
-        if index < 0:
-            continue
-        place = place_in_tile(table, level, question, int64(table.column_code[entry]), rank)
-        count_row(level, row, place, at_tile + index * places * width, at_count + index * places)
+        if index >= 0:
+            code = int64(table.column_code[entry])
+            count_row(level, slot + index, place_in_tile(table, level, question, code, rank), row)
 
 
 @part
-def add_zeros(table, nodes, level, question, node, rank, at_tile, at_count):
+def add_zeros(table, nodes, level, question, slot, node, rank):
     """Give the zeros of a sparse feature what remains of the node."""
     n_scores, n_nodes = level.whole[N_SCORES], level.whole[N_NODES]
+    first = slot * level.whole[TILE_PLACES]
     code = int64(table.default[question.feature])
     zero = place_in_tile(table, level, question, code, rank)
     count = nodes.last[node] - nodes.first[node]
-    for place in range(question.n_places):
-        count -= level.held[at_count + place]
-    level.held[at_count + zero] += count
+    for place in range(first, first + question.n_places):
+        count -= level.held[place]
+    if count == 0:
+        return
+    level.held[first + zero] += count
+    level.present[slot * PLACE_WORDS + (zero >> 6)] |= uint64(1) << uint64(zero & 63)
     for k in range(n_scores):
         gradient, hessian = nodes.gradient[k * n_nodes + node], nodes.hessian[k * n_nodes + node]
-        for place in range(question.n_places):
-            at = at_tile + 2 * (place * n_scores + k)
-            gradient -= level.tile[at]
-            hessian -= level.tile[at + 1]
-        at = at_tile + 2 * (zero * n_scores + k)
-        level.tile[at] += gradient
-        level.tile[at + 1] += hessian
+        for place in range(first, first + question.n_places):
+            gradient -= level.tile[2 * (place * n_scores + k)]
+            hessian -= level.tile[2 * (place * n_scores + k) + 1]
+        level.tile[2 * ((first + zero) * n_scores + k)] += gradient
+        level.tile[2 * ((first + zero) * n_scores + k) + 1] += hessian
 
 
 @part
-def clear_place(level, place, at_tile, at_count):
-    """Forget what was counted in a place."""
-    width = 2 * level.whole[N_SCORES]
-    level.held[at_count + place] = 0
-    for k in range(width):
-        level.tile[at_tile + place * width + k] = 0
+def clear_tile(level, slot):
+    """Forget what was counted."""
+    width, first = 2 * level.whole[N_SCORES], slot * level.whole[TILE_PLACES]
+    for word in range(PLACE_WORDS):
+        bits = level.present[slot * PLACE_WORDS + word]
+        level.present[slot * PLACE_WORDS + word] = uint64(0)
+        while bits != 0:
+            at = first + (word << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            level.held[at] = 0
+            for k in range(width):
+                level.tile[at * width + k] = 0
 
 
 # --- gains ---------------------------------------------------------------------------------
@@ -286,66 +304,69 @@ def gain_of_node(table, nodes, level, question, node, before, left, at):
 
 
 @part
-def add_gain(level, at_gain, first, last, gain, sides):
-    """Add what a node gains by some cuts, whatever side missing values go to if there are none."""
-    for side in range(sides):
-        for cut in range(first, last):
-            level.gain[at_gain + side * PLACES + cut] += gain
+def take_left(level, rank, at, afresh):
+    """Add a place of a tile to the left side of a cut; returns its rows."""
+    width = 2 * level.whole[N_SCORES]
+    for k in range(width):
+        before = int64(0) if afresh else level.left[rank * width + k]
+        level.left[rank * width + k] = before + level.tile[at * width + k]
+    return level.held[at]
 
 
 @part
-def add_gains(table, nodes, level, question, node, before, missing_left, rank, tile, count):
+def add_gains(table, nodes, level, question, slot, node, before, missing_left, at, rank):
     """Add what a node gains by each cut, its missing values on one side.
 
-    Between two places that the node has rows in, nothing changes.
+    Between two places that the node has rows in nothing changes, so only the steps are added,
+    to ``level.gain[at:]``.
     """
     least, width = table.whole[MIN_LEAF], 2 * level.whole[N_SCORES]
-    at_left, at_gain = rank * width, (2 * rank + missing_left) * PLACES
-    none_missing = not question.by_place and level.held[count + question.n_places - 1] == 0
-    sides = 2 if none_missing else 1
-    n_places, n_rows = question.n_places, nodes.last[node] - nodes.first[node]
-    n_cuts = n_places - 1
-    n_left = int64(0)
+    first, n_cuts = slot * level.whole[TILE_PLACES], question.n_places - 1
+    n_rows, n_left, gain = nodes.last[node] - nodes.first[node], int64(0), 0.0
     for k in range(width):
-        level.left[at_left + k] = 0
+        level.left[rank * width + k] = 0
     if missing_left:
-        n_left = level.held[count + n_places - 1]
-        for k in range(width):
-            level.left[at_left + k] = level.tile[tile + (n_places - 1) * width + k]
-    gain, since = NO_PART, int64(0)
-    for place in range(n_cuts):
-        if level.held[count + place] == 0:
-            continue
-        if gain > NO_PART:
-            last = since + 1 if question.alone else int64(place)
-            add_gain(level, at_gain, since, last, gain, sides)
-        if question.alone:
-            n_left = int64(0)
-            for k in range(width):
-                level.left[at_left + k] = 0
-        n_left += level.held[count + place]
-        for k in range(width):
-            level.left[at_left + k] += level.tile[tile + place * width + k]
-        gain, since = NO_PART, int64(place)
-        if min(n_left, n_rows - n_left) >= least:
-            gain = gain_of_node(table, nodes, level, question, node, before, level.left, at_left)
-    if gain > NO_PART:
-        last = since + 1 if question.alone else n_cuts
-        add_gain(level, at_gain, since, last, gain, sides)
+        n_left = take_left(level, rank, first + n_cuts, True)
+    for word in range(PLACE_WORDS):
+        bits = level.present[slot * PLACE_WORDS + word]
+        while bits != 0:
+            place = (word << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            if place >= n_cuts:
+                return
+            held = take_left(level, rank, first + place, question.alone)
+            n_left = held if question.alone else n_left + held
+            last = gain
+            gain = 0.0
+            if min(n_left, n_rows - n_left) >= least:
+                found = gain_of_node(
+                    table, nodes, level, question, node, before, level.left, rank * width
+                )
+                gain = found if found > NO_PART else 0.0
+            level.gain[at + place] += gain - last
+            if question.alone:
+                level.gain[at + place + 1] -= gain
+                gain = 0.0
 
 
 # --- categories ----------------------------------------------------------------------------
 
 
 @part
-def telling_score(level, n_cells, smooth, at_tile):
+def note_code(words, at, code):
+    """Put a code into a set."""
+    words[at + (code >> 6)] |= uint64(1) << uint64(code & 63)
+
+
+@part
+def telling_score(level, slot, n_cells, smooth):
     """The score that differs most between the categories in the tile: they are sorted by it."""
-    n_scores = level.whole[N_SCORES]
+    n_scores, first = level.whole[N_SCORES], slot * level.whole[TILE_PLACES]
     best, most = int64(0), -1.0
     for k in range(n_scores):
         spread = 0.0
         for cell in range(n_cells):
-            at = at_tile + 2 * (cell * n_scores + k)
+            at = 2 * ((first + cell) * n_scores + k)
             gradient, hessian = float64(level.tile[at]), float64(level.tile[at + 1])
             if hessian > 0.0:
                 spread += gradient * gradient / (hessian + smooth)
@@ -355,21 +376,21 @@ def telling_score(level, n_cells, smooth, at_tile):
 
 
 @part
-def sort_places(table, level, n_cells, smooth, rank, at_tile, at_count):
+def sort_places(table, level, slot, n_cells, smooth, rank):
     """Give categories their places, by the gradient over the hessian of the telling score.
 
     Those of fewer than ``smooth`` rows all get the last place. Returns how many there are.
     """
-    real, n_scores, at = table.real, level.whole[N_SCORES], rank * PLACES
-    unit = smooth / real[HESSIAN_UNIT]
-    score = telling_score(level, n_cells, unit, at_tile)
+    n_scores, first, at = level.whole[N_SCORES], slot * level.whole[TILE_PLACES], rank * PLACES
+    unit = smooth / table.real[HESSIAN_UNIT]
+    score = telling_score(level, slot, n_cells, unit)
     n_sorted = int64(0)
     for cell in range(n_cells):
         level.place_of[at + cell] = -1
-        rows = level.held[at_count + cell]
+        rows = level.held[first + cell]
         if rows == 0 or float64(rows) < smooth:
             continue
-        here = at_tile + 2 * (cell * n_scores + score)
+        here = 2 * ((first + cell) * n_scores + score)
         key = float64(level.tile[here]) / (float64(level.tile[here + 1]) + unit)
         place = at + n_sorted
         while place > at and level.key[place - 1] > key:
@@ -379,6 +400,11 @@ def sort_places(table, level, n_cells, smooth, rank, at_tile, at_count):
         level.key[place] = key
         level.code_at[place] = cell
         n_sorted += 1
+    for word in range(MEMBER_WORDS):
+        level.absent[2 * rank * MEMBER_WORDS + word] = uint64(0)
+    for cell in range(n_cells - 1):
+        if level.held[first + cell] == 0:
+            note_code(level.absent, 2 * rank * MEMBER_WORDS, cell)
     for place in range(n_sorted):
         level.place_of[at + int64(level.code_at[at + place])] = place
     for cell in range(n_cells):
@@ -398,34 +424,19 @@ def order_categories(slots, feature, unused, unused_too, none, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     level, real = load_level(slots, LEVEL_AT), table.real
-    at_tile, at_count = tile_of(level, rank), count_of(level, rank)
-    n_cells = table.n_codes[feature] + 1
+    slot, n_cells = rank * level.whole[TILE_NODES], table.n_codes[feature] + 1
     whole = Question(feature, n_cells, False, False, 0.0, int64(0))
     for index in range(team.words[WORD_TAIL]):
         node = int64(team.frontier[index])
-        count_node(table, rows, nodes, level, whole, node, rank, at_tile, at_count)
+        count_node(table, rows, nodes, level, whole, slot, node, rank)
     n_present = int64(0)
     for cell in range(n_cells):
-        n_present += level.held[at_count + cell] > 0
+        n_present += level.held[slot * level.whole[TILE_PLACES] + cell] > 0
     gentle = n_present <= FEW_CATEGORIES or table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
     smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
-    n_sorted = sort_places(table, level, n_cells, smooth, rank, at_tile, at_count)
-    for cell in range(n_cells):
-        clear_place(level, cell, at_tile, at_count)
+    n_sorted = sort_places(table, level, slot, n_cells, smooth, rank)
+    clear_tile(level, slot)
     return float64(2 * n_sorted + int64(gentle))
-
-
-@part
-def tile_of(level, rank):
-    """Where the tile of a thread begins ..."""
-    whole = level.whole
-    return 2 * rank * whole[TILE_NODES] * whole[TILE_PLACES] * whole[N_SCORES]
-
-
-@part
-def count_of(level, rank):
-    """... and its counts."""
-    return rank * level.whole[TILE_NODES] * level.whole[TILE_PLACES]
 
 
 # --- the search ----------------------------------------------------------------------------
@@ -444,10 +455,11 @@ def note_question(table, level, question, rank, cut, missing_left, some_missing)
     n_codes = table.n_codes[question.feature]
     for word in range(MEMBER_WORDS):
         level.member[words + word] = uint64(0)
+        level.absent[2 * words + MEMBER_WORDS + word] = level.absent[2 * words + word]
     for cell in range(n_codes + 1):
         place = int64(level.place_of[rank * PLACES + cell])
         if place == cut or (place < cut and not question.alone):
-            level.member[words + (cell >> 6)] |= uint64(1) << uint64(cell & 63)
+            note_code(level.member, words, cell)
     missing = (level.member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
     level.asked[at + ASKED_MISSING_LEFT] = int64(missing)
 
@@ -467,31 +479,33 @@ def search_question(slots, feature, n_sorted, gentle, unused, rank):
     extra = 0.0 if gentle else table.real[CATEGORY_LAMBDA]
     direction = int64(0) if by_place else table.monotone[feature]
     question = Question(feature, n_places, by_place, alone, extra, direction)
-    at_tile, at_count, at_gain = tile_of(level, rank), count_of(level, rank), 2 * rank * PLACES
-    for cut in range(2 * PLACES):
-        level.gain[at_gain + cut] = 0.0
+    first, at = rank * level.whole[TILE_NODES], rank * N_GAINS
+    for cut in range(N_GAINS):
+        level.gain[at + cut] = 0.0
     some_missing = False
     if sparse:
-        count_entries(table, team, level, question, rank, at_tile, at_count)
+        count_entries(table, team, level, question, first, rank)
     for index in range(team.words[WORD_TAIL]):
-        node, tile, count = int64(team.frontier[index]), at_tile, at_count
+        node, slot = int64(team.frontier[index]), first
         if sparse:
-            tile += 2 * index * level.whole[TILE_PLACES] * level.whole[N_SCORES]
-            count += index * level.whole[TILE_PLACES]
-            add_zeros(table, nodes, level, question, node, rank, tile, count)
+            slot += index
+            add_zeros(table, nodes, level, question, slot, node, rank)
         else:
-            count_node(table, rows, nodes, level, question, node, rank, tile, count)
+            count_node(table, rows, nodes, level, question, slot, node, rank)
         before = objective_before(table, nodes, level, node)
-        has_missing = not by_place and level.held[count + n_places - 1] > 0
-        some_missing |= has_missing
-        for side in range(2 if has_missing else 1):
-            add_gains(table, nodes, level, question, node, before, side, rank, tile, count)
-        for place in range(n_places):
-            if level.held[count + place] > 0:
-                clear_place(level, place, tile, count)
+        missing = level.held[slot * level.whole[TILE_PLACES] + n_places - 1]
+        if by_place or missing == 0:
+            add_gains(table, nodes, level, question, slot, node, before, False, at, rank)
+        else:
+            some_missing = True
+            for side in range(2):
+                steps = at + (1 + side) * STEPS
+                add_gains(table, nodes, level, question, slot, node, before, side, steps, rank)
+        clear_tile(level, slot)
     for side in range(2 if some_missing else 1):
+        gain = 0.0
         for cut in range(n_places - 1):
-            gain = level.gain[at_gain + side * PLACES + cut]
+            gain += level.gain[at + cut] + level.gain[at + (1 + side) * STEPS + cut]
             if gain > level.best[rank * N_BEST_SUM + BEST_SUM]:
                 level.best[rank * N_BEST_SUM + BEST_SUM] = gain
                 note_question(table, level, question, rank, cut, side, some_missing)
@@ -599,6 +613,23 @@ def make_side(table, nodes, level, question, parent, node, is_left):
         g, h = float64(gradient) * real[GRADIENT_UNIT], float64(hessian) * real[HESSIAN_UNIT]
         penalty = level.penalty[k] + question.extra
         nodes.value[at] = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
+
+
+@part
+def take_absent_left(nodes, team, level, chosen):
+    """Categories that no node holds go where most rows go."""
+    n_rows, n_left = int64(0), int64(0)
+    for index in range(team.words[WORD_TAIL]):
+        node = int64(team.frontier[index])
+        n_rows += nodes.last[node] - nodes.first[node]
+        n_left += level.n_left[node]
+    if 2 * n_left < n_rows:
+        return
+    for index in range(team.words[WORD_TAIL]):
+        node = int64(team.frontier[index])
+        for word in range(MEMBER_WORDS):
+            absent = level.absent[(2 * chosen + 1) * MEMBER_WORDS + word]
+            nodes.member[node * MEMBER_WORDS + word] |= absent
 
 
 @part
@@ -757,6 +788,8 @@ def ask(slots, depth, size, unused, unused_too, rank):
         spread_column(table, team, feature)
     for index in range(team.words[WORD_TAIL]):
         weigh_node(table, rows, nodes, team, level, question, int64(team.frontier[index]))
+    if table.is_category[feature]:
+        take_absent_left(nodes, team, level, chosen)
     split_nodes(table, nodes, team, level, question)
     for group in range(whole[N_GROUPS]):  # those of the next question, see `open_level`
         held = table.groups[group * whole[N_FEATURES] + feature]
