@@ -114,9 +114,9 @@ def test_numbers_stay_as_they_are() -> None:
     }
     table = shape(100, 50, "regression")
     given_numbers = settle(hb.GradientBoostingRegressor(**numbers), table)
-    assert given_numbers == Settings(3, 7, 2.0, False, 0.9, 4.0)
+    assert given_numbers == Settings("leaf", 3, 3, 7, 2.0, False, 0.9, 4.0)
     no_limit = settle(hb.GradientBoostingRegressor(max_depth=None), table)
-    assert no_limit == Settings(None, 5, 1.0, True, 0.4, 0.2)
+    assert no_limit == Settings("leaf", None, None, 5, 1.0, True, 0.4, 0.2)
     assert settle(hb.GradientBoostingRegressor(), table).max_depth == 7
 
 

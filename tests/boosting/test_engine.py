@@ -321,7 +321,8 @@ def test_init_scores_are_where_boosting_starts() -> None:
         first.predict(X) + second.predict(X), whole.predict(X), rtol=1e-9, atol=1e-9
     )
     y = np.digitize(LEVEL, [0, 1])
-    fixed["reg_lambda"] = 1.0  # "auto" compares with the hessians that a fit starts from
+    fixed["reg_lambda"] = 1.0  # "auto" compares with the hessians that a fit starts from,
+    fixed["growth"] = "leaf"  # and "alternate" counts rounds from there
     one = Classifier(n_estimators=3, **fixed).fit(X, y)
     two = Classifier(n_estimators=3, **fixed).fit(X, y, init_score=one.decision_function(X))
     both = Classifier(n_estimators=6, **fixed).fit(X, y)

@@ -30,7 +30,7 @@ FEW_ROWS = 10_000  # with more, one half is enough to watch
 MOST_ROWS = 40_000  # more would only cost time
 TRIAL_RATE = 0.3
 TRIAL_ROUNDS = 50
-CLEARLY = 1.2  # times the least loss of another way to grow is clearly worse
+CLEARLY = 0.2  # of the least loss: a way to grow whose loss is larger by so much is worse
 GOAL = 75  # rounds to get there: fewer than 100, since half of the rows mislead sooner than all
 _TRIAL_KEY = 2  # tells these draws from others with the same seed
 
@@ -75,10 +75,10 @@ def find_pace(
         if not np.isfinite(curve).all() or curve.min() == curve.max():
             return unknown  # half of the rows could not be learnt from
         curves.append(curve)
-    least = min(curve.min() for curve in curves)
-    growth, curve = next(
-        pair for pair in zip(growths, curves, strict=True) if pair[1].min() <= CLEARLY * least
-    )
+    losses_of = [float(curve.min()) for curve in curves]
+    bearable = min(losses_of) + CLEARLY * abs(min(losses_of))  # a loss may be negative
+    which = next(i for i, loss in enumerate(losses_of) if loss <= bearable)
+    growth, curve = growths[which], curves[which]
     distance = TRIAL_RATE * (1 + int(np.argmin(curve)))
     # what half of 40,000 rows cannot bear, a million may
     slowest = LEAST_RATE if n_rows <= MOST_ROWS else USUAL_RATE
