@@ -196,8 +196,8 @@ def count_two_up_to(
 def _make_adder(sign: str) -> Any:
     """``add(by_row, stride, row, first, last, lane, cuts, stats, sums, at)``.
 
-    Compare the codes of a node's rows with the cuts of 8 features. Where the comparison
-    holds, statistic s of the row's three is added to ``sums[at + s * stride + i]``.
+    Compare the codes of a node's rows with the cuts of 8 features. Statistic s of the three
+    of a row, summed where the comparison holds, is left in ``sums[at + s * stride + i]``.
     """
 
     @intrinsic
@@ -231,7 +231,7 @@ def _make_adder(sign: str) -> Any:
                 cell = builder.add(place, builder.mul(ir.Constant(step.type, s), step))
                 targets.append(_vector(context, builder, sig.args[8], results, cell, reals))
                 kept.append(cgutils.alloca_once(builder, reals))
-                builder.store(builder.load(targets[s], align=8), kept[s])
+                builder.store(nothing, kept[s])
             with _loop(builder, begin, end) as (j, _):
                 codes = _codes_of(context, builder, sig.args, args[:3], j, offset, lanes)
                 holds = builder.icmp_unsigned(sign, codes, borders)
@@ -304,6 +304,29 @@ def part_lanes(
             put(builder, content, goes, target, size)
         count = builder.ctpop(builder.bitcast(goes, ir.IntType(PART_LANES)))
         return builder.zext(count, ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def copy_four(
+    typing_context: Any, source: Any, place: Any, target: Any, to: Any, other: Any, there: Any
+) -> Any:
+    """Copy 4 items from ``source[place:]`` to ``target[to:]`` and to ``other[there:]``."""
+    whole = types.int64
+    signature = types.void(source, whole, target, whole, other, whole)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        item = context.get_data_type(sig.args[0].dtype)
+        size = context.get_abi_sizeof(item)
+        four = ir.VectorType(item, 4)
+        addresses = [
+            _vector(context, builder, sig.args[i], args[i], args[i + 1], four) for i in (0, 2, 4)
+        ]
+        content = builder.load(addresses[0], align=size)
+        builder.store(content, addresses[1], align=size)
+        builder.store(content, addresses[2], align=size)
+        return context.get_dummy_value()
 
     return signature, generate
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from numba import float64, int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
-from hornbeam.kernels.lanes import PART_LANES, part_lanes
+from hornbeam.kernels.lanes import PART_LANES, copy_four, part_lanes
 from hornbeam.kernels.state import (
     BYTES,
     LEFT,
@@ -132,13 +132,18 @@ def part_moments(slots, node, desk_at, rank):
     first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
     middle = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
     left, right = 3 * first, int64(0)
-    for i in range(n_rows):
-        j, goes_left = 3 * (first + i), 3 * int64(row_sides[i])
-        weight, total, second = stats[j], stats[j + 1], stats[j + 2]
-        stats[left], stats[left + 1], stats[left + 2] = weight, total, second
-        spare_stats[right], spare_stats[right + 1], spare_stats[right + 2] = weight, total, second
+    # The fourth is the next row's first: it is written where it was, or where nobody reads.
+    for i in range(n_rows - 1):
+        goes_left = 3 * int64(row_sides[i])
+        copy_four(stats, 3 * (first + i), stats, left, spare_stats, right)
         left += goes_left
         right += 3 - goes_left
+    goes_left = 3 * int64(row_sides[n_rows - 1])
+    for i in range(3):
+        stat = stats[3 * (first + n_rows - 1) + i]
+        stats[left + i], spare_stats[right + i] = stat, stat
+    left += goes_left
+    right += 3 - goes_left
     for i in range(right):
         stats[left + i] = spare_stats[i]
     return float64(middle)

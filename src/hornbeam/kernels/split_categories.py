@@ -300,23 +300,33 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
             desk.member[member_at + category] = LEFT if g == single else RIGHT
 
 
+@inlined
+def draw_forced(n_groups, key):
+    """Two groups of a random subset: one that is in it, and one that is not."""
+    forced_left = draw_below(key, 0, n_groups)
+    forced_right = forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))
+    return forced_left, forced_right if forced_right < n_groups else forced_right - n_groups
+
+
+@inlined
+def draw_right(key, category, group, forced_left, forced_right):
+    """1 if a category is not in the random subset, else 0; it has the number of its group."""
+    right = draw_below(key, 2 + category, 2)
+    right = int64(1) if group == forced_right else right
+    return int64(0) if group == forced_left else right
+
+
 @part
 def draw_subset(scratch, n_groups, key):
     """Put a random subset of the groups first; returns how many. Neither side is empty."""
     keys = present_keys(scratch)
-    forced_left = draw_below(key, 0, n_groups)
-    forced_right = (forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))) % n_groups
+    forced_left, forced_right = draw_forced(n_groups, key)
     place = 0
     n_left = 0
     for side in range(2):
         for g in range(n_groups):
             category = int64(keys[scratch.group_start[g]] >> uint64(32))
-            right = draw_below(key, 2 + category, 2)
-            if g == forced_left:
-                right = 0
-            elif g == forced_right:
-                right = 1
-            if right == side:
+            if draw_right(key, category, g, forced_left, forced_right) == side:
                 scratch.group_order[place] = g
                 place += 1
         if side == 0:

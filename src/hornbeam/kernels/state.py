@@ -238,6 +238,7 @@ ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
 ASK_WHOLE_WEIGHTS = 16  # weights are whole numbers, so that sums of them are exact
 ASK_RANGES = 18  # low, high and top are known
 ASK_ANEW = 17  # the node's classes are numbered anew
+ASK_UNIT_WEIGHTS = 19  # every row weighs 1
 N_ASK = 24
 
 # Scratch.real
