@@ -41,6 +41,7 @@ from hornbeam.kernels.state import (
     ROWS_ONLY,
     SCRATCH_AT,
     TEAM_DESK_AT,
+    THREADS,
     VALUE_IS_TOTAL,
     WORD_SETS,
     load_desk,
@@ -49,7 +50,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import atomic_add, call_address
+from hornbeam.runtime.atomics import call_address, claim
 from hornbeam.runtime.kernel import inlined, part, routine, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
@@ -506,7 +507,7 @@ def keep_category_set(slots, node, rank, desk_at):
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
     n_categories = problem.n_codes[desk.best_feature[rank]]
     n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
-    start = atomic_add(shared, WORD_SETS, n_words)
+    start = claim(shared, WORD_SETS, n_words, problem.whole[THREADS] == 1)
     nodes.set_start[node] = start
     missing_left = desk.best_missing_left[rank]
     member_at = rank * problem.whole[MAX_CATEGORIES]

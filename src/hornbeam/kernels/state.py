@@ -190,6 +190,7 @@ class Scratch(NamedTuple):
     low: U1  # per feature: smallest code of a node, see kernels/ranges.py
     high: U1  # ... largest known code plus 1
     top: U1  # ... largest code
+    varies: U1  # ... whether it may have two codes, or one and missing values
     cuts: U1  # per feature: last code below its random cut, see kernels/split_cuts.py
     known_codes: U1  # per feature: the largest code that is not missing
     lane_counts: U1  # per class and feature: rows below the cut, then rows without a value

@@ -176,6 +176,16 @@ def call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
 
 
 @part
+def claim(words, index, amount, alone):
+    """`atomic_add`, or the same without a lock by a thread that is alone with the words."""
+    if not alone:
+        return atomic_add(words, index, amount)
+    before = words[index]
+    words[index] = before + amount
+    return before
+
+
+@part
 def barrier(shared, size):
     """Wait until all ``size`` threads of the team are here, or somebody says stop."""
     if size == 1:
