@@ -36,7 +36,7 @@ def _count(by_row, stride, row, cuts, below, above):
 @njit
 def _count_two(by_row, stride, row, first, last, cuts, labels, shift, counts):
     for lane in range(0, stride, LANES):
-        count_two_up_to(by_row, stride, row, first, last, lane, cuts, labels, shift, counts)
+        count_two_up_to(by_row, stride, row, first, last, lane, cuts, labels, shift, counts, stride)
 
 
 @njit

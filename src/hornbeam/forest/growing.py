@@ -39,7 +39,7 @@ class Plantation:
         weight = float(task.target.weight.sum())
         self._weight_share = task.rules.min_weight_leaf / weight  # that a leaf must have
         # what all trees are grown on, if not on bags
-        self._all_rows = None
+        self._all_rows: tuple[s.Rows, float] | None = None
         if bags.n_draws == 0 and not balanced:
             self._all_rows = self._layout.rows(task.target.weight), weight
 
@@ -73,7 +73,6 @@ class Plantation:
 
     def _grow_one(self, number: int, memory: TreeMemory) -> tuple[ForestStore, Array] | None:
         """One tree and its feature gains; None if Ctrl-C came first."""
-        task = self.task
         rows, weight = self._rows(number)
         stage = self._take_stage()
         if self._stop.pressed:  # before the stage could be told
@@ -90,8 +89,8 @@ class Plantation:
         """The rows of a tree's bag, and what they weigh; growing rearranges them."""
         target = self.task.target
         if self._all_rows is not None:
-            rows, weight = self._all_rows
-            return s.Rows(*(array.copy() for array in rows)), weight
+            rows, total = self._all_rows
+            return s.Rows(*(array.copy() for array in rows)), total
         counts = self.bags.counts(number)
         weight = target.weight * counts
         if self.balanced:

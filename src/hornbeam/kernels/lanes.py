@@ -1,7 +1,8 @@
 """Arithmetic on the codes of a row, many features at a time.
 
 The codes of a row are neighbours in a second copy of the table (Problem.by_row), so a
-vector instruction handles 32 features of it, one in each lane.
+vector instruction handles 32 features of it, one in each lane. Where a row is shorter, the
+other lanes see codes of the next row, and nobody asks for what they hold.
 """
 
 from __future__ import annotations
@@ -153,18 +154,21 @@ def count_two_up_to(
     labels: Any,
     shift: Any,
     counts: Any,
+    width: Any,
 ) -> Any:
     """Count the rows of two classes whose codes are up to the cut, for 32 features.
 
     Row ``j`` has the class ``labels[j - shift]``. Those of class 0 are left in ``counts[lane:]``,
-    those of class 1 in ``counts[stride + lane:]``. Counters stay in registers, where the next
+    those of class 1 in ``counts[width + lane:]``. Counters stay in registers, where the next
     row need not wait until they are stored.
     """
     whole = types.int64
-    signature = types.void(by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts)
+    signature = types.void(
+        by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts, whole
+    )
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        begin, end, offset, limits, classes, before, results = args[3:]
+        begin, end, offset, limits, classes, before, results, width = args[3:]
         lanes = ir.VectorType(ir.IntType(8), LANES)
         nothing = ir.Constant(lanes, [0] * LANES)
         everyone, second = (cgutils.alloca_once(builder, lanes) for _ in range(2))
@@ -184,7 +188,7 @@ def count_two_up_to(
         others = builder.sub(builder.load(everyone), builder.load(second))
         for count, at in (
             (others, offset),
-            (builder.load(second), builder.add(args[1], offset)),
+            (builder.load(second), builder.add(width, offset)),
         ):
             address = _vector(context, builder, sig.args[9], results, at, lanes)
             builder.store(count, address, align=1)

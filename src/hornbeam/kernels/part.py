@@ -3,8 +3,8 @@
 The rows that go left move before those that go right, and both keep their order. Both
 places are written and one of them advances, so there is no branch to mispredict. What
 belongs to a row is parted array by array: a loop over all of them at once has more
-pointers than a processor has registers, which only few rows make up for. Each kernel returns the first row of the right
-side; growing calls the one that fits by its address.
+pointers than a processor has registers; only where rows are few is it faster. Each kernel
+returns the first row of the right side; growing calls the one that fits by its address.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from hornbeam.kernels.state import (
     ASK_RANGES,
     ASK_UPPER,
     ASK_WEIGHT,
+    LANE_WIDTH,
     MIN_LEAF,
     N_FEATURES,
     N_ROWS,
@@ -277,24 +278,26 @@ def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, mi
 
     They are in lane_counts, or in lane_rows where they may be more than a lane can count.
     """
-    by_row, stride = problem.by_row, problem.whole[ROW_STRIDE]
+    by_row, stride, width = problem.by_row, problem.whole[ROW_STRIDE], problem.whole[LANE_WIDTH]
     counts, cuts, known = scratch.lane_counts, scratch.cuts, scratch.known_codes
-    n_cells = (1 + int64(missing)) * n_classes * stride
+    n_cells = (1 + int64(missing)) * n_classes * width
     for begin in range(first, last, MOST_COUNTED):
         end = min(last, begin + MOST_COUNTED)
         for lane in range(0, stride, LANES):
             if not has_cut(blocks, lane, LANES):
                 continue
             if n_classes == 2:
-                count_two_up_to(by_row, stride, row, begin, end, lane, cuts, labels, shift, counts)
+                count_two_up_to(
+                    by_row, stride, row, begin, end, lane, cuts, labels, shift, counts, width
+                )
             else:
                 for j in range(begin, end):
-                    start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                    start, at = row[j] * stride + lane, labels[j - shift] * width + lane
                     count_up_to(by_row, start, cuts, lane, counts, at, uint8(1))
             if missing:
                 for j in range(begin, end):
-                    start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
-                    at += n_classes * stride
+                    start, at = row[j] * stride + lane, labels[j - shift] * width + lane
+                    at += n_classes * width
                     count_above(by_row, start, known, lane, counts, at, uint8(1))
         if last - first > MOST_COUNTED:
             for cell in range(n_cells):
@@ -332,7 +335,7 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         n_classes, anew = scratch.ask[ASK_N_TOTALS], scratch.ask[ASK_ANEW]
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        stride, node_rows, sums = problem.whole[ROW_STRIDE], last - first, scratch.cell_sums
+        width, node_rows, sums = problem.whole[LANE_WIDTH], last - first, scratch.cell_sums
         missing, blocks = draw_cuts(problem, nodes, node, scratch, desk)
         n_cells = count_sides(
             problem, scratch, rows.row, labels, shift, first, last, n_classes, missing, blocks
@@ -344,11 +347,11 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
             else:
                 left_rows, n_missing = int64(0), int64(0)
                 for k in range(n_classes):
-                    count = rows_in_lane(scratch, node_rows, k * stride + feature)
+                    count = rows_in_lane(scratch, node_rows, k * width + feature)
                     left_rows += count
                     sums[n_classes + k] = count
                     if missing:
-                        cell = (n_classes + k) * stride + feature
+                        cell = (n_classes + k) * width + feature
                         count = rows_in_lane(scratch, node_rows, cell)
                         n_missing += count
                         sums[2 * n_classes + k] = count

@@ -85,7 +85,8 @@ SEARCH_CATEGORY = 48  # address of the search for category features that have no
 FILL = 49  # address of kernels.split_bins.fill_class_cells
 RANDOM_TIES = 50  # equally good splits are told apart by chance, not by their features
 LOGS = 51  # the second moment of a value is y log y, not its square
-N_WHOLE = 52
+LANE_WIDTH = 52  # lanes of the features of a row: ROW_STRIDE, rounded up to whole vectors
+N_WHOLE = 53
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0

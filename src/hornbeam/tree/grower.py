@@ -18,7 +18,7 @@ from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.grow import expand
-from hornbeam.kernels.lanes import PART_LANES, PLACE_LANES
+from hornbeam.kernels.lanes import LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import COUNT_SIGNATURE, RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
@@ -360,6 +360,7 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.N_FEATURES] = n_features
     whole[s.BYTES] = as_bytes
     whole[s.ROW_STRIDE] = codes.by_row.shape[1] if by_row else 0
+    whole[s.LANE_WIDTH] = -(-whole[s.ROW_STRIDE] // LANES) * LANES
     whole[s.N_LABELS] = n_labels
     whole[s.N_STATS] = n_stats
     whole[s.N_TOTALS] = n_totals
@@ -420,7 +421,7 @@ def _make_tile(problem: s.Problem) -> s.Problem:
         bins=np.empty(n_codes if whole[s.BYTES] else 0, BIN),
         ranks=np.empty(0 if whole[s.BYTES] else n_codes, RANK),
         n_codes=np.empty_like(problem.n_codes),
-        by_row=np.empty(n_rows * int(whole[s.ROW_STRIDE]), BIN),
+        by_row=np.empty(n_rows * int(whole[s.ROW_STRIDE]) + LANES, BIN),
         origin=np.empty(n_rows, ROW),
         whole=whole,
     )
@@ -454,7 +455,7 @@ def _make_scratch(
     whole: Array, n_rows: int, criterion: Criterion, together: bool, tasks: Array
 ) -> s.Scratch:
     n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
-    stride, n_classes = int(whole[s.ROW_STRIDE]), int(whole[s.N_CLASSES])
+    width, n_classes = int(whole[s.LANE_WIDTH]), int(whole[s.N_CLASSES])
     n_cells = 0 if whole[s.ROWS_ONLY] else CELL_LIMIT
     n_entries = min(n_cells, n_rows)
     n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
@@ -467,11 +468,11 @@ def _make_scratch(
         "occupied": n_cells // WORD_BITS + 1,
         "sides": MAX_BINS + 1,
         "row_sides": n_rows,
-        **dict.fromkeys(("low", "high", "top"), stride),
-        "varies": max(stride, int(whole[s.N_FEATURES])),
-        **dict.fromkeys(("cuts", "known_codes"), stride * together),
-        **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * stride * together),
-        "lane_sums": 6 * stride * together,
+        **dict.fromkeys(("low", "high", "top"), width),
+        "varies": max(width, int(whole[s.N_FEATURES])),
+        **dict.fromkeys(("cuts", "known_codes"), width * together),
+        **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * width * together),
+        "lane_sums": 6 * width * together,
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
         "new_number": n_totals,
         "class_span": 2,
