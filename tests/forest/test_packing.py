@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import hornbeam as hb
+from hornbeam.forest import packing
 from hornbeam.forest.packing import Packer
 
 
@@ -53,6 +54,9 @@ def test_one_pass_is_the_long_way(
     monkeypatch.setattr(Packer, "__init__", the_long_way)
     slowly = fit()
     assert at_once.digest() == slowly.digest()
+    monkeypatch.undo()
+    monkeypatch.setattr(packing, "_SHORT_TABLE", 0)  # tables are made distinct tree by tree
+    assert fit().digest() == slowly.digest()
     np.testing.assert_allclose(
         at_once.feature_importances_, slowly.feature_importances_, rtol=1e-12, atol=1e-15
     )

@@ -14,6 +14,7 @@ from hornbeam.kernels.lanes import (
     SUM_LANES,
     add_above,
     add_up_to,
+    copy_four,
     count_above,
     count_two_up_to,
     count_up_to,
@@ -34,9 +35,14 @@ def _count(by_row, stride, row, cuts, below, above):
 
 
 @njit
-def _count_two(by_row, stride, row, first, last, cuts, labels, shift, counts):
+def _count_two(by_row, stride, row, first, last, cuts, labels, shift, counts, width):
     for lane in range(0, stride, LANES):
-        count_two_up_to(by_row, stride, row, first, last, lane, cuts, labels, shift, counts)
+        count_two_up_to(by_row, stride, row, first, last, lane, cuts, labels, shift, counts, width)
+
+
+@njit
+def _copy(source, place, target, to, other, there):
+    copy_four(source, place, target, to, other, there)
 
 
 @njit
@@ -79,7 +85,7 @@ def test_rows_of_two_classes_are_counted_up_to_a_cut(table):
     labels = np.random.default_rng(1).integers(0, 2, len(row)).astype(np.int32)
     counts = np.full((3, STRIDE), 9, np.uint8)
     first, last, shift = 4, len(row), 2
-    _count_two(codes.ravel(), STRIDE, row, first, last, cuts, labels, shift, counts.ravel())
+    _count_two(codes.ravel(), STRIDE, row, first, last, cuts, labels, shift, counts.ravel(), STRIDE)
     below = codes[row[first:last]] <= cuts
     for label in range(2):
         chosen = labels[first - shift : last - shift] == label
@@ -87,10 +93,32 @@ def test_rows_of_two_classes_are_counted_up_to_a_cut(table):
     assert np.all(counts[2] == 9)
 
 
+def test_lanes_behind_a_short_row_are_kept_apart():
+    random = np.random.default_rng(2)
+    half = LANES // 2
+    room = random.integers(0, 256, N_ROWS * half + LANES).astype(np.uint8)
+    codes = room[: N_ROWS * half].reshape(N_ROWS, half)
+    row = np.arange(N_ROWS, dtype=np.int32)
+    cuts = random.integers(0, 256, LANES).astype(np.uint8)
+    labels = random.integers(0, 2, N_ROWS).astype(np.int32)
+    counts = np.zeros((2, LANES), np.uint8)
+    _count_two(room, half, row, 0, N_ROWS, cuts, labels, 0, counts.ravel(), LANES)
+    below = codes <= cuts[:half]
+    for label in range(2):
+        assert np.array_equal(counts[label, :half], below[labels == label].sum(axis=0))
+
+
+def test_four_items_are_copied_to_two_places():
+    items, spare = np.arange(10.0), np.zeros(6)
+    _copy(items, 5, items, 1, spare, 2)
+    assert items.tolist() == [0, 5, 6, 7, 8, 5, 6, 7, 8, 9]
+    assert spare.tolist() == [0, 0, 5, 6, 7, 8]
+
+
 def test_sums_are_added_in_the_order_of_the_rows(table):
     codes, row, cuts = table
     stats = np.random.default_rng(1).normal(size=(len(row), 3))
-    below, above = np.zeros((3, STRIDE)), np.zeros((3, STRIDE))
+    below, above = np.full((2, 3, STRIDE), 7.0)  # what was there before is gone
     _add(codes.ravel(), STRIDE, row, cuts, stats.ravel(), below.ravel(), above.ravel())
     is_below = codes[row] <= cuts
     for feature in range(STRIDE):

@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 from numba import njit
 
 from hornbeam.dtypes import MISSING_BIN
-from hornbeam.kernels.lanes import LANES, span_lanes
+from hornbeam.kernels.lanes import LANES
+from hornbeam.kernels.ranges import find_ranges
+from hornbeam.kernels.state import N_WHOLE, ROW_STRIDE
+
+
+class Table(NamedTuple):
+    """What `find_ranges` reads of a problem."""
+
+    by_row: Any
+    whole: Any
+
+
+class Room(NamedTuple):
+    """What it writes of a scratch."""
+
+    low: Any
+    high: Any
+    top: Any
+    varies: Any
 
 
 @njit
-def _spans(by_row, stride, rows, first, last, low, high, top):
-    for lane in range(0, stride, LANES):
-        span_lanes(by_row, stride, rows, first, last, lane, low, high, top)
+def _find(table, rows, room):
+    find_ranges(table, rows, 0, len(rows), room)
 
 
-@pytest.mark.parametrize("stride", [32, 96])
+@pytest.mark.parametrize("stride", [16, 32, 96])
 @pytest.mark.parametrize("n_rows", [1, 2, 77])
 def test_ranges_are_those_of_numpy(stride, n_rows):
     random = np.random.default_rng(stride + n_rows)
-    table = random.integers(0, 256, (200, stride)).astype(np.uint8)
+    by_row = random.integers(0, 256, 200 * stride + LANES).astype(np.uint8)
+    table = by_row[: 200 * stride].reshape(200, stride)
     table[:, 3] = MISSING_BIN
     table[:, 5] = 17
     rows = random.choice(200, n_rows, replace=False).astype(np.int32)
-    low, high, top = (np.full(stride, 9, np.uint8) for _ in range(3))
-    _spans(table.ravel(), stride, rows, 0, n_rows, low, high, top)
+    whole = np.zeros(N_WHOLE, np.int64)
+    whole[ROW_STRIDE] = stride
+    room = Room(*(np.full(max(stride, LANES), 9, np.uint8) for _ in range(4)))
+    _find(Table(by_row, whole), rows, room)
+    low, high, top, varies = (array[:stride] for array in room)
     codes = table[rows].astype(int)
     known = np.where(codes == MISSING_BIN, -1, codes)
     assert np.array_equal(low, codes.min(axis=0))
     assert np.array_equal(high, known.max(axis=0) + 1)
     assert np.array_equal(top, codes.max(axis=0))
+    several = np.array([len(set(column)) > 1 for column in codes.T])
+    assert np.array_equal(varies, several & (high > 0))

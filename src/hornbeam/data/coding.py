@@ -37,7 +37,7 @@ SAMPLE_ROWS = 200_000
 # For the choice of threads only; orders of magnitude, not yet calibrated by a benchmark.
 _SECONDS_PER_RANK = 120e-9  # sorting dominates
 _SECONDS_PER_BIN = 12e-9
-_VECTOR_BYTES = 32  # rows of codes are padded to a multiple of it
+_VECTOR_BYTES = 32  # rows of codes are padded to a multiple or the half of it
 _ROW_BYTES = 32  # of a row-major table this much of a row is read at once, half a cache line
 _COPY_BYTES = 1 << 22  # columns copied at a time, per thread
 _BLOCK_ROWS = 2048
@@ -80,9 +80,16 @@ class Codes:
 
     @cached_property
     def by_row(self) -> Array:
-        """The codes row by row, each row padded to a multiple of 32 bytes; of bins only."""
+        """The codes row by row, each padded to 16 or a multiple of 32 bytes; of bins only.
+
+        Behind the last row there is room for a vector that begins in it.
+        """
         n_features, n_rows = self.columns.shape
-        rows = np.zeros((n_rows, -(-n_features // _VECTOR_BYTES) * _VECTOR_BYTES), BIN)
+        stride = -(-n_features // _VECTOR_BYTES) * _VECTOR_BYTES
+        if n_features <= _VECTOR_BYTES // 2:  # twice as many rows fit into the cache
+            stride = _VECTOR_BYTES // 2
+        rows = np.zeros(n_rows * stride + _VECTOR_BYTES, BIN)[: n_rows * stride]
+        rows = rows.reshape(n_rows, stride)
         rows[:, :n_features] = self.columns.T
         return rows
 

@@ -38,6 +38,10 @@ class Plantation:
         self._idle: list[Stage] = []
         weight = float(task.target.weight.sum())
         self._weight_share = task.rules.min_weight_leaf / weight  # that a leaf must have
+        # what all trees are grown on, if not on bags
+        self._all_rows: tuple[s.Rows, float] | None = None
+        if bags.n_draws == 0 and not balanced:
+            self._all_rows = self._layout.rows(task.target.weight), weight
 
     def grow(
         self, first: int, last: int, tell: Callable[[int], object]
@@ -69,23 +73,30 @@ class Plantation:
 
     def _grow_one(self, number: int, memory: TreeMemory) -> tuple[ForestStore, Array] | None:
         """One tree and its feature gains; None if Ctrl-C came first."""
-        task = self.task
-        counts = self.bags.counts(number)
-        weight = task.target.weight * counts
-        if self.balanced:
-            assert task.target.labels is not None
-            weight *= balance_bag(task.target.labels, task.target.class_start, counts)
-        rows = self._layout.rows(weight)
+        rows, weight = self._rows(number)
         stage = self._take_stage()
         if self._stop.pressed:  # before the stage could be told
             return None
-        stage.problem.real[s.MIN_WEIGHT_LEAF] = self._weight_share * weight.sum()
+        stage.problem.real[s.MIN_WEIGHT_LEAF] = self._weight_share * weight
         stage.grow(rows, self.bags.key(number), inline=True)
         if self._stop.pressed:  # the tree may be half grown
             return None
         packed = self._packer.pack(stage, memory)
         self._idle.append(stage)
         return packed
+
+    def _rows(self, number: int) -> tuple[s.Rows, float]:
+        """The rows of a tree's bag, and what they weigh; growing rearranges them."""
+        target = self.task.target
+        if self._all_rows is not None:
+            rows, total = self._all_rows
+            return s.Rows(*(array.copy() for array in rows)), total
+        counts = self.bags.counts(number)
+        weight = target.weight * counts
+        if self.balanced:
+            assert target.labels is not None
+            weight *= balance_bag(target.labels, target.class_start, counts)
+        return self._layout.rows(weight), float(weight.sum())
 
     def _take_stage(self) -> Stage:
         """A stage that no other thread is using."""

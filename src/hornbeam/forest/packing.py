@@ -18,6 +18,8 @@ from hornbeam.tree.importance import feature_gains
 from hornbeam.tree.pruning import prune_by_cost
 from hornbeam.tree.task import Task
 
+# A table of so few rows is made distinct later, with those of all other trees.
+_SHORT_TABLE = 256
 # Weights and impurities that float32 holds without a unit (see `ForestStore`).
 _LEAST, _MOST = 1e-30, 1e30
 
@@ -97,7 +99,7 @@ class Packer:
         nodes = records[:n_nodes]
         n_rows = int(packing.settings[p.FOUND_ROWS])
         table = packing.table[: n_rows * self.n_values].reshape(n_rows, self.n_values)
-        if self.by_table:
+        if n_rows > _SHORT_TABLE:
             table, rows = distinct_rows(table)
             renumber(nodes, 0, rows)
         asking = packing.set_node[: int(packing.settings[p.FOUND_SETS])]

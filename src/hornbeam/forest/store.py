@@ -37,7 +37,7 @@ from hornbeam.dtypes import (
 )
 from hornbeam.forest.predict import Walks
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
-from hornbeam.kernels.forest_pack import renumber_rows
+from hornbeam.kernels.forest_pack import renumber_nodes
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.storage import Tree
@@ -518,10 +518,9 @@ def _as_words(nodes: Array) -> Array:
 
 def renumber(nodes: Array, set_shift: int, rows: Array) -> None:
     """Let nodes name their sets and their rows of the table by new numbers, in place."""
-    if set_shift:
-        nodes["threshold"][_asks_set(nodes)] += set_shift
-    if len(rows) and np.any(rows != np.arange(len(rows))):
-        renumber_rows(nodes.view(np.int32), np.ascontiguousarray(rows, np.int64))
+    if set_shift or (len(rows) and np.any(rows != np.arange(len(rows)))):
+        links, thresholds = nodes.view(np.int32), nodes.view(np.float64)
+        renumber_nodes(links, thresholds, set_shift, np.ascontiguousarray(rows, np.int64))
 
 
 def _asks_set(nodes: Array) -> Array:

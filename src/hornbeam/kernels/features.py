@@ -6,9 +6,9 @@ address, so that a tree that searches all features does not compile the drawing.
 
 from __future__ import annotations
 
-from numba import float64, int64
+from numba import float64, int64, uint8
 
-from hornbeam.kernels.ranges import find_ranges, spans_codes
+from hornbeam.kernels.ranges import find_ranges
 from hornbeam.kernels.state import (
     COUNT_CONSTANT,
     KNOWS_CONSTANT,
@@ -30,56 +30,52 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import NEXT_TASK, atomic_store
+from hornbeam.runtime.atomics import NEXT_TASK
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import draw_below
 
 
 @inlined
-def reverse(features, first, last):
-    """Turn the features from place ``first`` to ``last - 1`` around."""
-    for k in range((last - first) // 2):
-        other = last - 1 - k
-        features[first + k], features[other] = features[other], features[first + k]
+def recall_varying(problem, nodes, node, varies):
+    """Note which features are not known to be constant in a node."""
+    n_features, knows = problem.whole[N_FEATURES], problem.whole[KNOWS_CONSTANT]
+    for feature in range(n_features):
+        varies[feature] = not (knows and nodes.constant[node * n_features + feature] != 0)
 
 
 @part
-def begin_anywhere(features, n_listed, key):
-    """Let any of the listed features be first, and those before it last."""
-    first = draw_below(key, n_listed, n_listed)
-    reverse(features, int64(0), first)
-    reverse(features, first, n_listed)
-    reverse(features, int64(0), n_listed)
+def list_features(problem, desk, varies, everyone, key):
+    """List the features that vary, or everyone.
+
+    Where all of them are searched and ties are for the first to win, any may be the first:
+    those before it come last.
+    """
+    whole, features = problem.whole, desk.features
+    n_features, constant_too = whole[N_FEATURES], uint8(everyone)
+    n_listed, first, before = int64(0), int64(0), int64(0)
+    for feature in range(n_features):
+        n_listed += varies[feature] | constant_too
+    if whole[RANDOM_TIES] and whole[MAX_FEATURES] >= n_features and n_listed > 1:
+        first = draw_below(key, n_listed, n_listed)
+    for feature in range(n_features):
+        place = before - first if before >= first else before - first + n_listed
+        # what is not listed is overwritten, or behind the list
+        features[place if before < n_listed else n_listed] = feature
+        before += varies[feature] | constant_too
+    desk.words[WORD_FEATURES] = n_listed
 
 
 @step
 def plan_all(slots, node, desk_at, drawn):
     """List the features that are not known to be constant in a node, to search them all."""
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
-    desk = load_desk(slots, desk_at)
-    n_features, knows = problem.whole[N_FEATURES], problem.whole[KNOWS_CONSTANT]
-    n_listed = int64(0)
-    for feature in range(n_features):
-        desk.features[n_listed] = feature
-        n_listed += not (knows and nodes.constant[node * n_features + feature] != 0)
-    if problem.whole[RANDOM_TIES] and n_listed > 1:
-        begin_anywhere(desk.features, n_listed, nodes.key[node])
-    desk.words[WORD_FEATURES] = n_listed
-    desk.words[WORD_DRAWN] = n_listed
-    atomic_store(desk.words, NEXT_TASK, int64(0))
+    scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
+    recall_varying(problem, nodes, node, scratch.varies)
+    list_features(problem, desk, scratch.varies, False, nodes.key[node])
+    desk.words[WORD_DRAWN] = desk.words[WORD_FEATURES]
+    desk.words[NEXT_TASK] = 0  # the others read it behind the next barrier
     return 0.0
-
-
-@inlined
-def is_constant(problem, nodes, node, scratch, feature):
-    """Whether a feature is known to be constant in a node."""
-    if problem.whole[ROW_STRIDE] > 0:
-        return not spans_codes(scratch, feature)
-    return (
-        problem.whole[KNOWS_CONSTANT]
-        and nodes.constant[node * problem.whole[N_FEATURES] + feature] != 0
-    )
 
 
 @step
@@ -100,14 +96,9 @@ def plan_drawn(slots, node, desk_at, drawn):
         if problem.whole[ROW_STRIDE] > 0:
             first, last = int64(nodes.first[node]), int64(nodes.last[node])
             find_ranges(problem, rows.row, first, last, scratch)
-        n_listed = int64(0)
-        for feature in range(n_features):
-            features[n_listed] = feature
-            n_listed += counts or not is_constant(problem, nodes, node, scratch, feature)
-        words[WORD_FEATURES] = n_listed
-        all_of_them = problem.whole[MAX_FEATURES] >= n_features
-        if problem.whole[RANDOM_TIES] and all_of_them and n_listed > 1:
-            begin_anywhere(features, n_listed, nodes.key[node])
+        else:
+            recall_varying(problem, nodes, node, scratch.varies)
+        list_features(problem, desk, scratch.varies, counts != 0, nodes.key[node])
     n_candidates = words[WORD_FEATURES]
     need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
     if counts and drawn > 0:
@@ -121,10 +112,10 @@ def plan_drawn(slots, node, desk_at, drawn):
             features[place] = chosen
     if counts:
         for place in range(drawn, last_place):
-            if is_constant(problem, nodes, node, scratch, features[place]):
+            if not scratch.varies[features[place]]:
                 features[place] = -1
     words[WORD_MORE if drawn > 0 else WORD_DRAWN] = last_place
-    atomic_store(words, NEXT_TASK, drawn)
+    words[NEXT_TASK] = drawn
     return 0.0
 
 

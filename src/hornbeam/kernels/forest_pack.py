@@ -125,8 +125,16 @@ def pack_nodes(slots, packing_slots):
 
 
 @kernel
-def renumber_rows(link, rows):
-    """Let leaves name their rows of the table by new numbers."""
-    for at in range(2, len(link), 4):
-        if link[at] < 0:
-            link[at] = ~rows[~link[at]]
+def renumber_nodes(link, threshold, set_shift, rows):
+    """Let nodes name their category sets and their rows of the table by new numbers.
+
+    Without rows leaves stay as they are. No branch: to be a leaf is a coin toss.
+    """
+    by_table = len(rows) > 0
+    for node in range(len(link) // 4):
+        child, flags, place = int64(link[4 * node + 2]), link[4 * node + 3], threshold[2 * node]
+        asks_set = child >= 0 and flags & CATEGORY != 0
+        threshold[2 * node] = place + set_shift if asks_set else place
+        if by_table:
+            row = rows[max(~child, 0)]
+            link[4 * node + 2] = child if child >= 0 else ~row

@@ -80,10 +80,10 @@ from hornbeam.runtime.atomics import (
     NEXT_TASK,
     NODE_COUNT,
     STOP,
-    atomic_add,
     atomic_load,
     barrier,
     call_address,
+    claim,
 )
 from hornbeam.runtime.kernel import inlined, kernel, part
 from hornbeam.runtime.pointers import bare
@@ -150,7 +150,7 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, s
         call_address(problem.whole[SEARCH_TOGETHER], (slots, node, desk_at))
         return
     while True:
-        place = atomic_add(words, NEXT_TASK, 1)
+        place = claim(words, NEXT_TASK, 1, size == 1)
         if place >= last or atomic_load(shared, STOP) != 0:
             return
         feature = desk.features[place]
@@ -158,7 +158,7 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, s
             continue  # known to be constant
         varies = call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
         if varies > 0.0:
-            atomic_add(words, WORD_FOUND, 1)
+            claim(words, WORD_FOUND, 1, size == 1)
             if nothing_better(problem, nodes, node, desk, rank):
                 words[WORD_FOUND] = problem.whole[MAX_FEATURES]
                 return

@@ -1,7 +1,8 @@
 """Arithmetic on the codes of a row, many features at a time.
 
 The codes of a row are neighbours in a second copy of the table (Problem.by_row), so a
-vector instruction handles 32 features of it, one in each lane.
+vector instruction handles 32 features of it, one in each lane. Where a row is shorter, the
+other lanes see codes of the next row, and nobody asks for what they hold.
 """
 
 from __future__ import annotations
@@ -153,18 +154,21 @@ def count_two_up_to(
     labels: Any,
     shift: Any,
     counts: Any,
+    width: Any,
 ) -> Any:
     """Count the rows of two classes whose codes are up to the cut, for 32 features.
 
     Row ``j`` has the class ``labels[j - shift]``. Those of class 0 are left in ``counts[lane:]``,
-    those of class 1 in ``counts[stride + lane:]``. Counters stay in registers, where the next
+    those of class 1 in ``counts[width + lane:]``. Counters stay in registers, where the next
     row need not wait until they are stored.
     """
     whole = types.int64
-    signature = types.void(by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts)
+    signature = types.void(
+        by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts, whole
+    )
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        begin, end, offset, limits, classes, before, results = args[3:]
+        begin, end, offset, limits, classes, before, results, width = args[3:]
         lanes = ir.VectorType(ir.IntType(8), LANES)
         nothing = ir.Constant(lanes, [0] * LANES)
         everyone, second = (cgutils.alloca_once(builder, lanes) for _ in range(2))
@@ -184,7 +188,7 @@ def count_two_up_to(
         others = builder.sub(builder.load(everyone), builder.load(second))
         for count, at in (
             (others, offset),
-            (builder.load(second), builder.add(args[1], offset)),
+            (builder.load(second), builder.add(width, offset)),
         ):
             address = _vector(context, builder, sig.args[9], results, at, lanes)
             builder.store(count, address, align=1)
@@ -196,8 +200,8 @@ def count_two_up_to(
 def _make_adder(sign: str) -> Any:
     """``add(by_row, stride, row, first, last, lane, cuts, stats, sums, at)``.
 
-    Compare the codes of a node's rows with the cuts of 8 features. Where the comparison
-    holds, statistic s of the row's three is added to ``sums[at + s * stride + i]``.
+    Compare the codes of a node's rows with the cuts of 8 features. Statistic s of the three
+    of a row, summed where the comparison holds, is left in ``sums[at + s * stride + i]``.
     """
 
     @intrinsic
@@ -231,7 +235,7 @@ def _make_adder(sign: str) -> Any:
                 cell = builder.add(place, builder.mul(ir.Constant(step.type, s), step))
                 targets.append(_vector(context, builder, sig.args[8], results, cell, reals))
                 kept.append(cgutils.alloca_once(builder, reals))
-                builder.store(builder.load(targets[s], align=8), kept[s])
+                builder.store(nothing, kept[s])
             with _loop(builder, begin, end) as (j, _):
                 codes = _codes_of(context, builder, sig.args, args[:3], j, offset, lanes)
                 holds = builder.icmp_unsigned(sign, codes, borders)
@@ -304,6 +308,29 @@ def part_lanes(
             put(builder, content, goes, target, size)
         count = builder.ctpop(builder.bitcast(goes, ir.IntType(PART_LANES)))
         return builder.zext(count, ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def copy_four(
+    typing_context: Any, source: Any, place: Any, target: Any, to: Any, other: Any, there: Any
+) -> Any:
+    """Copy 4 items from ``source[place:]`` to ``target[to:]`` and to ``other[there:]``."""
+    whole = types.int64
+    signature = types.void(source, whole, target, whole, other, whole)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        item = context.get_data_type(sig.args[0].dtype)
+        size = context.get_abi_sizeof(item)
+        four = ir.VectorType(item, 4)
+        addresses = [
+            _vector(context, builder, sig.args[i], args[i], args[i + 1], four) for i in (0, 2, 4)
+        ]
+        content = builder.load(addresses[0], align=size)
+        builder.store(content, addresses[1], align=size)
+        builder.store(content, addresses[2], align=size)
+        return context.get_dummy_value()
 
     return signature, generate
 

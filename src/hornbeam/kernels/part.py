@@ -3,8 +3,8 @@
 The rows that go left move before those that go right, and both keep their order. Both
 places are written and one of them advances, so there is no branch to mispredict. What
 belongs to a row is parted array by array: a loop over all of them at once has more
-pointers than a processor has registers. Each kernel returns the first row of the right
-side; growing calls the one that fits by its address.
+pointers than a processor has registers; only where rows are few is it faster. Each kernel
+returns the first row of the right side; growing calls the one that fits by its address.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from numba import float64, int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
-from hornbeam.kernels.lanes import PART_LANES, part_lanes
+from hornbeam.kernels.lanes import PART_LANES, copy_four, part_lanes
 from hornbeam.kernels.state import (
     BYTES,
     LEFT,
@@ -37,6 +37,7 @@ from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 
 NOT_LEFT = -1  # below every code
+FEW_ROWS = 16
 
 
 @inlined
@@ -108,6 +109,37 @@ def move(items, spare, row_sides, first, n_rows):
     return left
 
 
+@part
+def move_together(rows, scratch, first, n_rows, n_labels, n_stats):
+    """Part all arrays of a node's rows in one loop; returns the first row of the right side."""
+    row, labels, stats = rows.row, rows.labels, rows.stats
+    spare_row, spare_labels, spare_stats = (
+        scratch.spare_row,
+        scratch.spare_labels,
+        scratch.spare_stats,
+    )
+    left, right = first, int64(0)
+    for i in range(n_rows):
+        j, goes_left = first + i, int64(scratch.row_sides[i])
+        number = row[j]
+        row[left], spare_row[right] = number, number
+        for o in range(n_labels):
+            label = labels[j * n_labels + o]
+            labels[left * n_labels + o], spare_labels[right * n_labels + o] = label, label
+        for s in range(n_stats):
+            stat = stats[j * n_stats + s]
+            stats[left * n_stats + s], spare_stats[right * n_stats + s] = stat, stat
+        left += goes_left
+        right += 1 - goes_left
+    for i in range(right):
+        row[left + i] = spare_row[i]
+        for o in range(n_labels):
+            labels[(left + i) * n_labels + o] = spare_labels[i * n_labels + o]
+        for s in range(n_stats):
+            stats[(left + i) * n_stats + s] = spare_stats[i * n_stats + s]
+    return left
+
+
 @step
 def part_labelled(slots, node, desk_at, rank):
     """Part rows that have one label and one weight each; codes are bins."""
@@ -115,6 +147,9 @@ def part_labelled(slots, node, desk_at, rank):
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk, row_sides = load_desk(slots, desk_at), scratch.row_sides
     first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
+    if n_rows < FEW_ROWS:
+        n_stats = int64(not problem.whole[UNIT_WEIGHTS])
+        return float64(move_together(rows, scratch, first, n_rows, 1, n_stats))
     left = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
     move(rows.labels, scratch.spare_labels, row_sides, first, n_rows)
     if not problem.whole[UNIT_WEIGHTS]:  # they are all alike
@@ -130,15 +165,22 @@ def part_moments(slots, node, desk_at, rank):
     desk, row_sides = load_desk(slots, desk_at), scratch.row_sides
     stats, spare_stats = rows.stats, scratch.spare_stats
     first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
+    if n_rows < FEW_ROWS:
+        return float64(move_together(rows, scratch, first, n_rows, 0, 3))
     middle = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
     left, right = 3 * first, int64(0)
-    for i in range(n_rows):
-        j, goes_left = 3 * (first + i), 3 * int64(row_sides[i])
-        weight, total, second = stats[j], stats[j + 1], stats[j + 2]
-        stats[left], stats[left + 1], stats[left + 2] = weight, total, second
-        spare_stats[right], spare_stats[right + 1], spare_stats[right + 2] = weight, total, second
+    # The fourth is the next row's first: it is written where it was, or where nobody reads.
+    for i in range(n_rows - 1):
+        goes_left = 3 * int64(row_sides[i])
+        copy_four(stats, 3 * (first + i), stats, left, spare_stats, right)
         left += goes_left
         right += 3 - goes_left
+    goes_left = 3 * int64(row_sides[n_rows - 1])
+    for i in range(3):
+        stat = stats[3 * (first + n_rows - 1) + i]
+        stats[left + i], spare_stats[right + i] = stat, stat
+    left += goes_left
+    right += 3 - goes_left
     for i in range(right):
         stats[left + i] = spare_stats[i]
     return float64(middle)
@@ -158,7 +200,6 @@ def part_rows(slots, node, desk_at, rank):
     n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
     offset = feature * problem.whole[N_ROWS]
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    left, right = first, 0
     low_code, high_code = int64(NOT_LEFT), int64(MISSING_RANK)
     low_row, high_row = int64(0), int64(0)
     for j in range(first, last):
@@ -175,24 +216,8 @@ def part_rows(slots, node, desk_at, rank):
                     low_code, low_row = code, int64(row)
             elif code < high_code:
                 high_code, high_row = code, int64(row)
-        rows.row[left] = row
-        scratch.spare_row[right] = row
-        for o in range(n_labels):
-            label = rows.labels[j * n_labels + o]
-            rows.labels[left * n_labels + o] = label
-            scratch.spare_labels[right * n_labels + o] = label
-        for s in range(n_stats):
-            stat = rows.stats[j * n_stats + s]
-            rows.stats[left * n_stats + s] = stat
-            scratch.spare_stats[right * n_stats + s] = stat
-        left += goes_left
-        right += 1 - goes_left
-    for i in range(right):
-        rows.row[left + i] = scratch.spare_row[i]
-    for i in range(right * n_labels):
-        rows.labels[left * n_labels + i] = scratch.spare_labels[i]
-    for i in range(right * n_stats):
-        rows.stats[left * n_stats + i] = scratch.spare_stats[i]
+        scratch.row_sides[j - first] = goes_left
+    left = move_together(rows, scratch, first, last - first, n_labels, n_stats)
     nodes.low_code[node] = low_code
     nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1
     tiled = problem.whole[TILED]

@@ -6,27 +6,24 @@ before any of them is searched.
 
 from __future__ import annotations
 
-from numba import int64, uint8
+from numba import uint8
 
-from hornbeam.dtypes import MISSING_BIN
 from hornbeam.kernels.lanes import LANES, span_lanes
 from hornbeam.kernels.state import ROW_STRIDE
-from hornbeam.runtime.kernel import inlined, part
+from hornbeam.runtime.kernel import part
 
 
 @part
 def find_ranges(problem, row, first, last, scratch):
-    """Fill ``scratch.low``, ``high`` and ``top`` for the rows of a node."""
+    """Fill ``scratch.low``, ``high``, ``top`` and ``varies`` for the rows of a node.
+
+    A feature varies if it has two codes in the node, or one and missing values.
+    """
     stride = problem.whole[ROW_STRIDE]
+    low, high, top, varies = scratch.low, scratch.high, scratch.top, scratch.varies
     for lane in range(0, stride, LANES):
-        span_lanes(
-            problem.by_row, stride, row, first, last, lane, scratch.low, scratch.high, scratch.top
-        )
-
-
-@inlined
-def spans_codes(scratch, feature):
-    """Whether a feature has two codes in the node, or one and missing values."""
-    low, known = scratch.low[feature], scratch.high[feature]
-    missing = scratch.top[feature] == uint8(MISSING_BIN)
-    return known > 0 and (missing or int64(low) + 1 < int64(known))
+        span_lanes(problem.by_row, stride, row, first, last, lane, low, high, top)
+        for feature in range(lane, lane + LANES):
+            # missing values have the largest code of all
+            known, spread = high[feature] != 0, top[feature] != low[feature]
+            varies[feature] = uint8(known) & uint8(spread)

@@ -28,6 +28,7 @@ from hornbeam.kernels.state import (
     SCRATCH_AT,
     SUMMARY,
     TEAM_DESK_AT,
+    THREADS,
     TOTAL_WEIGHT,
     UNSEEN,
     WHOLE_WEIGHTS,
@@ -37,7 +38,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import NODE_COUNT, atomic_add, call_address
+from hornbeam.runtime.atomics import NODE_COUNT, call_address, claim
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive
@@ -81,7 +82,7 @@ def summarise(problem, rows, nodes, node, scratch, first, last):
 @inlined
 def make_children(problem, rows, nodes, node, middle, scratch, shared):
     """Make both children of a node whose rows are parted at ``middle``."""
-    child = atomic_add(shared, NODE_COUNT, 2)
+    child = claim(shared, NODE_COUNT, 2, problem.whole[THREADS] == 1)
     nodes.child[node] = child
     n_features = problem.whole[N_FEATURES]
     for branch in range(2):

@@ -34,6 +34,7 @@ from hornbeam.kernels.state import (
     ASK_ROWS,
     ASK_START_ROWS,
     ASK_START_WEIGHT,
+    ASK_UNIT_WEIGHTS,
     ASK_UPPER,
     ASK_WEIGHT,
     ASK_WHOLE_WEIGHTS,
@@ -58,6 +59,7 @@ from hornbeam.kernels.state import (
     SCAN,
     SCRATCH_AT,
     SORT,
+    UNIT_WEIGHTS,
     WHOLE_WEIGHTS,
     WORD_FIRST_WINS,
     load_desk,
@@ -90,6 +92,7 @@ def ask_about_node(problem, nodes, node, scratch):
     ask[ASK_N_LABELS] = problem.whole[N_LABELS]
     ask[ASK_N_OUTPUTS] = problem.whole[N_OUTPUTS]
     ask[ASK_WHOLE_WEIGHTS] = problem.whole[WHOLE_WEIGHTS]
+    ask[ASK_UNIT_WEIGHTS] = problem.whole[UNIT_WEIGHTS]
     real[ASK_WEIGHT] = nodes.weight[node]
     real[ASK_MIN_WEIGHT] = problem.real[MIN_WEIGHT_LEAF]
     if problem.whole[CONSTRAINED]:

@@ -14,12 +14,15 @@ from typing import Any
 
 from numba import float64, int64, uint64
 
+from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.split import beats
 from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, keep_split
 from hornbeam.kernels.split_categories import (
     cut_means,
     draw_class,
+    draw_forced,
+    draw_right,
     draw_subset,
     explained,
     is_clear,
@@ -45,6 +48,7 @@ from hornbeam.kernels.state import (
     ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
+    UNIT_WEIGHTS,
     WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
@@ -52,7 +56,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, trailing_zeros
+from hornbeam.runtime.atomics import call_address, count_bits, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
 
@@ -140,6 +144,35 @@ def note_members(problem, scratch, feature, n_groups, n_left, desk, rank):
 
 # --- class weights ---------------------------------------------------------------------
 
+# The categories of so few rows are seldom told apart by their classes: they need no cells.
+FEW_ROWS = 64
+
+
+@inlined
+def note_codes(problem, rows, codes, feature, first, n_rows):
+    """List the codes of a node's rows; returns a bit for each of them, missing ones come last."""
+    n_codes, offset = problem.n_codes[feature], feature * problem.whole[N_ROWS]
+    bins, row, present = problem.bins, rows.row, uint64(0)
+    for i in range(n_rows):
+        code = min(int64(bins[offset + row[first + i]]), n_codes)
+        codes[i] = code
+        present |= uint64(1) << uint64(code)
+    return present
+
+
+@part
+def draw_codes(known, n_groups, key):
+    """The subset of `draw_subset`, as a bit for each category."""
+    forced_left, forced_right = draw_forced(n_groups, key)
+    chosen, left, group = known, uint64(0), int64(0)
+    while chosen != uint64(0):
+        code = trailing_zeros(chosen)
+        right = draw_right(key, code, group, forced_left, forced_right)
+        left |= uint64(1 - right) << uint64(code)
+        chosen &= chosen - uint64(1)
+        group += 1
+    return left
+
 
 @inlined
 def list_class_groups(scratch, n_codes, n_classes):
@@ -158,12 +191,38 @@ def list_class_groups(scratch, n_codes, n_classes):
 def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
     """The kernel; ``score`` as in `scan.make_class_scan`."""
 
+    def judge_sides(problem, scratch, feature, counted, missing_left, place, desk, rank):
+        """Keep a split whose class weights on the left are in ``left`` if it is the best.
+
+        ``counted`` are the rows of the node, on the left, and without a value.
+        """
+        node_rows, left_rows, n_missing = counted
+        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
+        for k in range(scratch.ask[ASK_N_TOTALS]):
+            right[k] = total[k] - left[k]
+            left_weight += left[k]
+            left_squares += left[k] * left[k]
+            right_squares += right[k] * right[k]
+        right_weight = real[ASK_WEIGHT] - left_weight
+        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
+            return False
+        squares, span = (left_squares, right_squares), problem.class_start
+        value = score(left, right, left_weight, right_weight, span, 1, squares)
+        if not beats(desk, rank, feature, value):
+            return False
+        # a missing value seen later goes with the larger side
+        side = missing_left if n_missing > 0 else int64(2 * left_rows > node_rows)
+        keep_split(desk, rank, feature, value, place, side, math.nan)
+        return True
+
+    judge = part_of(judge_sides, variant)
+
     def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
         """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
-        n_classes, words = scratch.ask[ASK_N_TOTALS], scratch.cell_words
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        n_classes, words, left = scratch.ask[ASK_N_TOTALS], scratch.cell_words, scratch.left
         missing_at = problem.n_codes[feature] * n_classes
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
         best_cut = int64(-1)
         for missing_left in range(1 + (n_missing > 0 and only < 0)):
             content = int64(0)
@@ -179,43 +238,70 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
                     content += added
                 if only >= 0 and place + 1 < only:
                     continue
-                left_rows, left_weight = content >> 32, float64(content & WEIGHT_MASK)
-                right_weight = real[ASK_WEIGHT] - left_weight
-                if not allows(
-                    min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
-                ):
-                    continue
-                left_squares, right_squares = 0.0, 0.0
-                for k in range(n_classes):
-                    right[k] = total[k] - left[k]
-                    left_squares += left[k] * left[k]
-                    right_squares += right[k] * right[k]
-                squares = (left_squares, right_squares)
-                span = problem.class_start
-                value = score(left, right, left_weight, right_weight, span, 1, squares)
-                if beats(desk, rank, feature, value):
+                counted = (node_rows, content >> 32, n_missing)
+                if judge(problem, scratch, feature, counted, missing_left, place, desk, rank):
                     best_cut = place
-                    desk.best_score[rank] = value
-                    desk.best_feature[rank] = feature
-                    desk.best_cut[rank] = place
-                    desk.best_threshold[rank] = math.nan
-                    # a missing value seen later goes with the larger side
-                    larger = int64(2 * left_rows > node_rows)
-                    desk.best_missing_left[rank] = missing_left if n_missing > 0 else larger
         if best_cut >= 0:
             note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
 
     try_groups = part_of(try_order, variant)
 
+    def try_few(problem, rows, scratch, feature, first, last, key, desk, rank):
+        """Draw a subset of a node's categories without counting them one by one.
+
+        Returns how many categories there are, counting the missing values as one; -1 if they
+        may differ by more than chance, so that they must be counted.
+        """
+        n_codes, node_rows = problem.n_codes[feature], last - first
+        codes, left, labels, stats = scratch.row_sides, scratch.left, rows.labels, rows.stats
+        present = note_codes(problem, rows, codes, feature, first, node_rows)
+        known = present & ((uint64(1) << uint64(n_codes)) - uint64(1))
+        missing = int64(present != known)
+        n_groups = count_bits(known)
+        if may_differ(node_rows, n_groups):
+            return int64(-1)
+        if n_groups == 0 or n_groups + missing < 2:
+            return int64(1)
+        chosen = draw_codes(known, n_groups, key)
+        left_rows, second = int64(0), int64(0)
+        if problem.whole[UNIT_WEIGHTS] and scratch.ask[ASK_N_TOTALS] == 2:
+            for i in range(node_rows):
+                goes_left = int64((chosen >> uint64(codes[i])) & uint64(1))
+                left_rows += goes_left
+                second += goes_left & int64(labels[first + i])
+            left[0], left[1] = float64(left_rows - second), float64(second)
+        else:
+            for k in range(scratch.ask[ASK_N_TOTALS]):
+                left[k] = 0.0
+            for i in range(node_rows):
+                goes_left = int64((chosen >> uint64(codes[i])) & uint64(1))
+                left_rows += goes_left
+                left[labels[first + i]] += float64(goes_left) * stats[first + i]
+        counted, only = (node_rows, left_rows, missing), count_bits(chosen)
+        if judge(problem, scratch, feature, counted, int64(0), only - 1, desk, rank):
+            member_at = rank * problem.whole[MAX_CATEGORIES]
+            for code in range(n_codes):
+                side = LEFT if (chosen >> uint64(code)) & uint64(1) else RIGHT
+                here = (known >> uint64(code)) & uint64(1)
+                desk.member[member_at + code] = side if here else ABSENT
+        return n_groups + missing
+
+    draw_few = part_of(try_few, variant)
+
     def search_class_categories(slots, node, feature, rank, desk_at):
-        problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
-        scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
-        general = problem.whole[SEARCH_CATEGORY]
+        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+        desk, general = load_desk(slots, desk_at), problem.whole[SEARCH_CATEGORY]
         if not problem.whole[WHOLE_WEIGHTS]:
             return call_address(general, (slots, node, feature, rank, desk_at))
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
-        words = scratch.cell_words
+        key, words = derive_for_feature(nodes.key[node], feature), scratch.cell_words
+        few = n_codes < WORD_BITS and (last - first <= FEW_ROWS or n_codes <= 2)
+        if few and problem.whole[RANDOM_CUTS]:
+            n_found = draw_few(problem, rows, scratch, feature, first, last, key, desk, rank)
+            if n_found >= 0:
+                return float64(n_found > 1)
         call_address(problem.whole[FILL], (slots, node, feature))
         n_groups = list_class_groups(scratch, n_codes, n_classes)
         n_missing = int64(0)
@@ -223,8 +309,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
             n_missing += words[n_codes * n_classes + k] >> 32
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         differ = shares_differ(scratch, n_groups, n_classes, last - first)
-        key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
-        listed = True
+        only, listed = int64(-1), True
         if not varies:
             listed = False
         elif problem.whole[RANDOM_CUTS]:

@@ -30,6 +30,7 @@ from hornbeam.kernels.state import (
     ASK_WEIGHT,
     FILL,
     LANE_ROWS,
+    LANE_WIDTH,
     MIN_LEAF,
     N_ROWS,
     NODES_AT,
@@ -440,17 +441,17 @@ def count_ones(problem, scratch, rows, first, last, n_classes):
     A lane is as wide as a code: it is emptied before what it counts may exceed that. The
     cuts are all 0 here, where none of them is random.
     """
-    by_row, stride = problem.by_row, problem.whole[ROW_STRIDE]
+    by_row, stride, width = problem.by_row, problem.whole[ROW_STRIDE], problem.whole[LANE_WIDTH]
     anew, row, stats = scratch.ask[ASK_ANEW], rows.row, rows.stats
     labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
     counts, zeros, words = scratch.lane_counts, scratch.cuts, scratch.lane_rows
-    weights_at = n_classes * stride
+    weights_at = n_classes * width
     most = problem.whole[LANE_ROWS]
     for begin in range(first, last, most):
         end = min(last, begin + most)
         for lane in range(0, stride, LANES):
             for j in range(begin, end):
-                start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                start, at = row[j] * stride + lane, labels[j - shift] * width + lane
                 count_above(by_row, start, zeros, lane, counts, at, uint8(1))
                 weight = uint8(stats[j])
                 count_above(by_row, start, zeros, lane, counts, weights_at + at, weight)
@@ -470,7 +471,7 @@ def make_class_pairs_search(score: Callable[..., float], variant: str | None) ->
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        n_classes, stride = scratch.ask[ASK_N_TOTALS], problem.whole[ROW_STRIDE]
+        n_classes, width = scratch.ask[ASK_N_TOTALS], problem.whole[LANE_WIDTH]
         words, found = scratch.lane_rows, 0
         for place in range(desk.words[WORD_DRAWN]):
             found += is_pair(problem, scratch, desk.features[place])
@@ -481,14 +482,14 @@ def make_class_pairs_search(score: Callable[..., float], variant: str | None) ->
             feature, rank = desk.features[place], int64(0)
             if together and is_pair(problem, scratch, feature):
                 for k in range(n_classes):
-                    scratch.cell_words[k] = words[k * stride + feature]
+                    scratch.cell_words[k] = words[k * width + feature]
                 judge(problem, scratch, desk, rank, feature, last - first)
             else:
                 call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         if together:
-            for cell in range(n_classes * stride):
+            for cell in range(n_classes * width):
                 words[cell] = 0
         return 0.0
 

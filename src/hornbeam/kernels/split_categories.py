@@ -41,6 +41,7 @@ from hornbeam.kernels.state import (
     ROWS_ONLY,
     SCRATCH_AT,
     TEAM_DESK_AT,
+    THREADS,
     VALUE_IS_TOTAL,
     WORD_SETS,
     load_desk,
@@ -49,7 +50,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import atomic_add, call_address
+from hornbeam.runtime.atomics import call_address, claim
 from hornbeam.runtime.kernel import inlined, part, routine, step
 from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
@@ -300,23 +301,33 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
             desk.member[member_at + category] = LEFT if g == single else RIGHT
 
 
+@inlined
+def draw_forced(n_groups, key):
+    """Two groups of a random subset: one that is in it, and one that is not."""
+    forced_left = draw_below(key, 0, n_groups)
+    forced_right = forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))
+    return forced_left, forced_right if forced_right < n_groups else forced_right - n_groups
+
+
+@inlined
+def draw_right(key, category, group, forced_left, forced_right):
+    """1 if a category is not in the random subset, else 0; it has the number of its group."""
+    right = draw_below(key, 2 + category, 2)
+    right = int64(1) if group == forced_right else right
+    return int64(0) if group == forced_left else right
+
+
 @part
 def draw_subset(scratch, n_groups, key):
     """Put a random subset of the groups first; returns how many. Neither side is empty."""
     keys = present_keys(scratch)
-    forced_left = draw_below(key, 0, n_groups)
-    forced_right = (forced_left + 1 + draw_below(key, 1, max(1, n_groups - 1))) % n_groups
+    forced_left, forced_right = draw_forced(n_groups, key)
     place = 0
     n_left = 0
     for side in range(2):
         for g in range(n_groups):
             category = int64(keys[scratch.group_start[g]] >> uint64(32))
-            right = draw_below(key, 2 + category, 2)
-            if g == forced_left:
-                right = 0
-            elif g == forced_right:
-                right = 1
-            if right == side:
+            if draw_right(key, category, g, forced_left, forced_right) == side:
                 scratch.group_order[place] = g
                 place += 1
         if side == 0:
@@ -496,7 +507,7 @@ def keep_category_set(slots, node, rank, desk_at):
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
     n_categories = problem.n_codes[desk.best_feature[rank]]
     n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
-    start = atomic_add(shared, WORD_SETS, n_words)
+    start = claim(shared, WORD_SETS, n_words, problem.whole[THREADS] == 1)
     nodes.set_start[node] = start
     missing_left = desk.best_missing_left[rank]
     member_at = rank * problem.whole[MAX_CATEGORIES]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from numba import int64, uint8
+from numba import int64, uint8, uint64
 
 from hornbeam.dtypes import MISSING_BIN
 from hornbeam.kernels.lanes import (
@@ -35,6 +35,7 @@ from hornbeam.kernels.state import (
     ASK_RANGES,
     ASK_UPPER,
     ASK_WEIGHT,
+    LANE_WIDTH,
     MIN_LEAF,
     N_FEATURES,
     N_ROWS,
@@ -247,40 +248,56 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
 
 @inlined
 def draw_cuts(problem, nodes, node, scratch, desk):
-    """Draw the cut of each number feature that is searched; whether one has missing values."""
-    missing = False
+    """Draw the cut of each number feature that is searched.
+
+    Returns whether one has missing values, and in which blocks of features they all are: a
+    bit for every 8 of them.
+    """
+    missing, blocks = False, uint64(0)
     for place in range(desk.words[WORD_DRAWN]):
         feature = desk.features[place]
         if problem.is_category[feature]:
             continue
         low, high = int64(scratch.low[feature]), int64(scratch.high[feature]) - 1
         missing |= scratch.top[feature] == MISSING_BIN
+        blocks |= uint64(1) << uint64(feature // SUM_LANES)
         scratch.cuts[feature] = draw_cut(problem, feature, low, high, nodes.key[node])
-    return missing
+    return missing, blocks
+
+
+@inlined
+def has_cut(blocks, lane, n_lanes):
+    """Whether one of the features from ``lane`` on has a cut: often none of them is drawn."""
+    of_lanes = (uint64(1) << uint64(n_lanes // SUM_LANES)) - uint64(1)
+    return (blocks >> uint64(lane // SUM_LANES)) & of_lanes != uint64(0)
 
 
 @part
-def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, missing):
+def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, missing, blocks):
     """Rows of each class below the cut of each feature, then those that have no value.
 
     They are in lane_counts, or in lane_rows where they may be more than a lane can count.
     """
-    by_row, stride = problem.by_row, problem.whole[ROW_STRIDE]
+    by_row, stride, width = problem.by_row, problem.whole[ROW_STRIDE], problem.whole[LANE_WIDTH]
     counts, cuts, known = scratch.lane_counts, scratch.cuts, scratch.known_codes
-    n_cells = (1 + int64(missing)) * n_classes * stride
+    n_cells = (1 + int64(missing)) * n_classes * width
     for begin in range(first, last, MOST_COUNTED):
         end = min(last, begin + MOST_COUNTED)
         for lane in range(0, stride, LANES):
+            if not has_cut(blocks, lane, LANES):
+                continue
             if n_classes == 2:
-                count_two_up_to(by_row, stride, row, begin, end, lane, cuts, labels, shift, counts)
+                count_two_up_to(
+                    by_row, stride, row, begin, end, lane, cuts, labels, shift, counts, width
+                )
             else:
                 for j in range(begin, end):
-                    start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
+                    start, at = row[j] * stride + lane, labels[j - shift] * width + lane
                     count_up_to(by_row, start, cuts, lane, counts, at, uint8(1))
             if missing:
                 for j in range(begin, end):
-                    start, at = row[j] * stride + lane, labels[j - shift] * stride + lane
-                    at += n_classes * stride
+                    start, at = row[j] * stride + lane, labels[j - shift] * width + lane
+                    at += n_classes * width
                     count_above(by_row, start, known, lane, counts, at, uint8(1))
         if last - first > MOST_COUNTED:
             for cell in range(n_cells):
@@ -318,10 +335,10 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         n_classes, anew = scratch.ask[ASK_N_TOTALS], scratch.ask[ASK_ANEW]
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        stride, node_rows, sums = problem.whole[ROW_STRIDE], last - first, scratch.cell_sums
-        missing = draw_cuts(problem, nodes, node, scratch, desk)
+        width, node_rows, sums = problem.whole[LANE_WIDTH], last - first, scratch.cell_sums
+        missing, blocks = draw_cuts(problem, nodes, node, scratch, desk)
         n_cells = count_sides(
-            problem, scratch, rows.row, labels, shift, first, last, n_classes, missing
+            problem, scratch, rows.row, labels, shift, first, last, n_classes, missing, blocks
         )
         for place in range(desk.words[WORD_DRAWN]):
             feature, rank = desk.features[place], int64(0)
@@ -330,11 +347,11 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
             else:
                 left_rows, n_missing = int64(0), int64(0)
                 for k in range(n_classes):
-                    count = rows_in_lane(scratch, node_rows, k * stride + feature)
+                    count = rows_in_lane(scratch, node_rows, k * width + feature)
                     left_rows += count
                     sums[n_classes + k] = count
                     if missing:
-                        cell = (n_classes + k) * stride + feature
+                        cell = (n_classes + k) * width + feature
                         count = rows_in_lane(scratch, node_rows, cell)
                         n_missing += count
                         sums[2 * n_classes + k] = count
@@ -360,8 +377,10 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
         by_row, stride, row, stats = problem.by_row, problem.whole[ROW_STRIDE], rows.row, rows.stats
         sums, lanes = scratch.cell_sums, scratch.lane_sums
         cuts, known = scratch.cuts, scratch.known_codes
-        missing = draw_cuts(problem, nodes, node, scratch, desk)
+        missing, blocks = draw_cuts(problem, nodes, node, scratch, desk)
         for lane in range(0, problem.whole[N_FEATURES], SUM_LANES):
+            if not has_cut(blocks, lane, SUM_LANES):
+                continue
             add_up_to(by_row, stride, row, first, last, lane, cuts, stats, lanes, lane)
             if missing:
                 at = 3 * stride + lane
@@ -371,15 +390,13 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
             if problem.is_category[feature]:
                 call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
             else:
-                for s in range(6):  # left of the cut, then those that have no value
+                for s in range(6 if missing else 3):  # left of the cut, then without a value
                     sums[3 + s] = lanes[s * stride + feature]
                 cut = int64(scratch.cuts[feature])
                 counted = (last - first, int64(sums[3]), int64(sums[6]))
                 judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
-        for cell in range(6 * stride if missing else 3 * stride):
-            lanes[cell] = 0.0
         return 0.0
 
     return step(search_moment_cuts, variant)

@@ -85,7 +85,8 @@ SEARCH_CATEGORY = 48  # address of the search for category features that have no
 FILL = 49  # address of kernels.split_bins.fill_class_cells
 RANDOM_TIES = 50  # equally good splits are told apart by chance, not by their features
 LOGS = 51  # the second moment of a value is y log y, not its square
-N_WHOLE = 52
+LANE_WIDTH = 52  # lanes of the features of a row: ROW_STRIDE, rounded up to whole vectors
+N_WHOLE = 53
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -190,6 +191,7 @@ class Scratch(NamedTuple):
     low: U1  # per feature: smallest code of a node, see kernels/ranges.py
     high: U1  # ... largest known code plus 1
     top: U1  # ... largest code
+    varies: U1  # ... whether it may have two codes, or one and missing values
     cuts: U1  # per feature: last code below its random cut, see kernels/split_cuts.py
     known_codes: U1  # per feature: the largest code that is not missing
     lane_counts: U1  # per class and feature: rows below the cut, then rows without a value
@@ -238,6 +240,7 @@ ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
 ASK_WHOLE_WEIGHTS = 16  # weights are whole numbers, so that sums of them are exact
 ASK_RANGES = 18  # low, high and top are known
 ASK_ANEW = 17  # the node's classes are numbered anew
+ASK_UNIT_WEIGHTS = 19  # every row weighs 1
 N_ASK = 24
 
 # Scratch.real

@@ -12,7 +12,7 @@ from numba import int64, types, uint32, uint64
 
 from hornbeam.dtypes import MISSING_RANK
 from hornbeam.kernels.order import ENTRY_MASK
-from hornbeam.kernels.ranges import find_ranges, spans_codes
+from hornbeam.kernels.ranges import find_ranges
 from hornbeam.kernels.state import (
     ASK_IN_SPARE,
     BYTES,
@@ -80,7 +80,7 @@ def make_tile(slots, tile_slots, node):
                 tile.by_row[(j - first) * stride + i] = problem.by_row[start + i]
     for feature in range(n_features):
         tile.n_codes[feature] = problem.n_codes[feature]
-        if stride > 0 and not spans_codes(scratch, feature):
+        if stride > 0 and not scratch.varies[feature]:
             continue
         if problem.whole[KNOWS_CONSTANT] and nodes.constant[node * n_features + feature]:
             continue

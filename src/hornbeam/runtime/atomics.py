@@ -140,6 +140,17 @@ def trailing_zeros(typing_context: Any, bits: Any) -> Any:
 
 
 @intrinsic
+def count_bits(typing_context: Any, bits: Any) -> Any:
+    """How many bits are set."""
+    signature = types.int64(types.uint64)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return signature, generate
+
+
+@intrinsic
 def call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
     """Call a compiled kernel by its address: ``float64 kernel(*arguments)``.
 
@@ -162,6 +173,16 @@ def call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
         return result
 
     return signature, generate
+
+
+@part
+def claim(words, index, amount, alone):
+    """`atomic_add`, or the same without a lock by a thread that is alone with the words."""
+    if not alone:
+        return atomic_add(words, index, amount)
+    before = words[index]
+    words[index] = before + amount
+    return before
 
 
 @part

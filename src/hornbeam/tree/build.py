@@ -114,9 +114,11 @@ def _thresholds(
 
 def category_sets(nodes: s.Nodes, asking: Array, codes: Codes) -> tuple[Array, Array]:
     """Bit sets of nodes that ask for categories: length of each, and one after the other."""
-    feature = nodes.feature[asking]
-    n_words = -(-codes.n_codes[feature] // WORD_BITS)
-    words = nodes.sets[_ranges(nodes.set_start[asking], n_words)].astype(WORD)
+    feature, places = nodes.feature[asking], nodes.set_start[asking]
+    n_words = (-(-codes.n_codes // WORD_BITS))[feature]
+    if n_words.max(initial=1) > 1:
+        places = _ranges(places, n_words)
+    words = nodes.sets[places].astype(WORD)
     return unfold_sets(n_words, words, feature, codes.category_code)
 
 

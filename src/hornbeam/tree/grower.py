@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
@@ -17,7 +18,7 @@ from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.grow import expand
-from hornbeam.kernels.lanes import PART_LANES, PLACE_LANES
+from hornbeam.kernels.lanes import LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import COUNT_SIGNATURE, RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
@@ -168,6 +169,7 @@ class Stage:
         # A tree on the rows of a task has fewer than twice as many nodes.
         most_nodes = 2 * int(self.whole[s.TASK_ROWS])
         self.own_desks = [_make_desk(self.whole, new_shared(), 1, most_nodes) for _ in range(size)]
+        self._addresses: dict[Any, int] = {}
         self._slots: list[tuple[Array, Array]] = []  # of each thread: for the table, for its tile
 
     def grow(self, rows: s.Rows, seed: int, inline: bool = False) -> s.Nodes:
@@ -200,7 +202,7 @@ class Stage:
         # counts of random cuts are rows, so these must weigh 1
         least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
         if self.together is not None and lane_rows >= least:
-            together = address_of(self.together, TOGETHER_SIGNATURE)
+            together = self._address_of(self.together, TOGETHER_SIGNATURE)
         # the special search of categories counts classes by weights that are whole numbers
         counts = self.whole[s.KEEP_SET] and self.whole[s.N_LABELS]
         general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
@@ -212,7 +214,7 @@ class Stage:
             problem.whole[s.LANE_ROWS] = lane_rows
             if self.whole[s.ORDER] and not self.whole[s.ROWS_ONLY]:
                 count = count_labels if unit and self.whole[s.N_LABELS] == 1 else count_sums
-                problem.whole[s.COUNT] = address_of(count, COUNT_SIGNATURE)
+                problem.whole[s.COUNT] = self._address_of(count, COUNT_SIGNATURE)
         for desk in (self.team_desk, *self.own_desks):
             desk.words[:STOP] = 0  # a stop may have been called for already: it stays
             desk.words[STOP + 1 :] = 0
@@ -227,6 +229,12 @@ class Stage:
         self.shared[s.WORD_TAIL] = 1
         self.team_desk.frontier[0] = 0
         self.task_numbers = itertools.count()
+
+    def _address_of(self, step: Any, signature: Any) -> int:
+        """Where a kernel is; looked up once, as trees of a forest may be small."""
+        if step not in self._addresses:
+            self._addresses[step] = address_of(step, signature)
+        return self._addresses[step]
 
     def slots(self) -> Array:
         """Where the kernels find what the first thread works on."""
@@ -352,6 +360,7 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.N_FEATURES] = n_features
     whole[s.BYTES] = as_bytes
     whole[s.ROW_STRIDE] = codes.by_row.shape[1] if by_row else 0
+    whole[s.LANE_WIDTH] = -(-whole[s.ROW_STRIDE] // LANES) * LANES
     whole[s.N_LABELS] = n_labels
     whole[s.N_STATS] = n_stats
     whole[s.N_TOTALS] = n_totals
@@ -412,7 +421,7 @@ def _make_tile(problem: s.Problem) -> s.Problem:
         bins=np.empty(n_codes if whole[s.BYTES] else 0, BIN),
         ranks=np.empty(0 if whole[s.BYTES] else n_codes, RANK),
         n_codes=np.empty_like(problem.n_codes),
-        by_row=np.empty(n_rows * int(whole[s.ROW_STRIDE]), BIN),
+        by_row=np.empty(n_rows * int(whole[s.ROW_STRIDE]) + LANES, BIN),
         origin=np.empty(n_rows, ROW),
         whole=whole,
     )
@@ -446,7 +455,7 @@ def _make_scratch(
     whole: Array, n_rows: int, criterion: Criterion, together: bool, tasks: Array
 ) -> s.Scratch:
     n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
-    stride, n_classes = int(whole[s.ROW_STRIDE]), int(whole[s.N_CLASSES])
+    width, n_classes = int(whole[s.LANE_WIDTH]), int(whole[s.N_CLASSES])
     n_cells = 0 if whole[s.ROWS_ONLY] else CELL_LIMIT
     n_entries = min(n_cells, n_rows)
     n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
@@ -458,11 +467,12 @@ def _make_scratch(
         "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
         "sides": MAX_BINS + 1,
-        "row_sides": n_rows if whole[s.BYTES] else 0,
-        **dict.fromkeys(("low", "high", "top"), stride),
-        **dict.fromkeys(("cuts", "known_codes"), stride * together),
-        **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * stride * together),
-        "lane_sums": 6 * stride * together,
+        "row_sides": n_rows,
+        **dict.fromkeys(("low", "high", "top"), width),
+        "varies": max(width, int(whole[s.N_FEATURES])),
+        **dict.fromkeys(("cuts", "known_codes"), width * together),
+        **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * width * together),
+        "lane_sums": 6 * width * together,
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
         "new_number": n_totals,
         "class_span": 2,

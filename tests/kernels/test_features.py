@@ -1,0 +1,54 @@
+"""The list of features that a node is searched on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit, uint64
+
+from hornbeam.forest.bags import derive_key
+from hornbeam.kernels.features import list_features
+from hornbeam.kernels.state import MAX_FEATURES, N_FEATURES, N_WHOLE, RANDOM_TIES, WORD_FEATURES
+from hornbeam.runtime.team import new_shared
+
+
+class Rules(NamedTuple):
+    """What `list_features` reads of a problem."""
+
+    whole: Any
+
+
+class Paper(NamedTuple):
+    """What it writes of a desk."""
+
+    words: Any
+    features: Any
+
+
+@njit
+def _list(problem, desk, varies, everyone, key):
+    list_features(problem, desk, varies, everyone, uint64(key))
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 9, 40])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("everyone", [False, True])
+@pytest.mark.parametrize("random_ties", [False, True])
+def test_features_that_vary_are_listed_from_any_of_them_on(
+    n_features, share, everyone, random_ties
+):
+    random = np.random.default_rng(n_features)
+    whole = np.zeros(N_WHOLE, np.int64)
+    whole[[N_FEATURES, MAX_FEATURES, RANDOM_TIES]] = n_features, n_features, random_ties
+    for key in range(20):
+        varies = (random.random(n_features) < share).astype(np.uint8)
+        desk = Paper(new_shared(), np.zeros(n_features, np.int64))
+        _list(Rules(whole), desk, varies, everyone, key)
+        listed = np.flatnonzero(varies | everyone)
+        n_listed = len(listed)
+        if random_ties and n_listed > 1:
+            listed = np.roll(listed, -(((derive_key(key, n_listed) >> 32) * n_listed) >> 32))
+        assert desk.words[WORD_FEATURES] == n_listed
+        assert np.array_equal(desk.features[:n_listed], listed)
