@@ -40,6 +40,7 @@ _USUAL_LEVELS = 5
 
 _USUAL_STEPS = {
     s.MAKE_ROOT: y.plant,
+    s.PLAN_BUILD: y.open_level,
     s.COUNT_AND_SEARCH: y.search_level,
     s.SEARCH_FEATURES: y.search_question,
     s.NEXT_SPLIT: y.ask,
@@ -188,6 +189,8 @@ def _steps(table: CodedTable, rules: BoostRules) -> dict[int, Any]:
     steps: dict[int, Any] = dict(_USUAL_STEPS)
     if table.codes.is_category.any():
         steps[s.ORDER_CATEGORIES] = y.order_categories
+    if table.is_sparse:
+        steps[s.COUNT_SHARED] = y.count_entries
     if draws_features(rules):
         steps[s.CHOOSE_FEATURES] = choose_features
     if rules.subsample < 1.0:

@@ -31,6 +31,7 @@ from hornbeam.kernels.boosting.state import (
     CATEGORY_SMOOTH,
     CHOOSE_FEATURES,
     COUNT_AND_SEARCH,
+    COUNT_SHARED,
     DRAW_BELOW,
     DRAWS_FEATURES,
     FINISHED,
@@ -56,6 +57,7 @@ from hornbeam.kernels.boosting.state import (
     NODES_AT,
     ORDER_CATEGORIES,
     PLAIN,
+    PLAN_BUILD,
     ROWS_AT,
     SEARCH_FEATURES,
     SEARCHING,
@@ -86,7 +88,7 @@ from hornbeam.runtime.atomics import (
     call_address,
     trailing_zeros,
 )
-from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.kernel import kernel, part, routine, step
 from hornbeam.runtime.pointers import F8, I4, I8, U8, bare, make_loader, slot_count
 
 PLACES = 256  # room for codes and missing values
@@ -201,27 +203,37 @@ def count_node(table, rows, nodes, level, question, slot, node, rank):
         count_row(level, slot, place_in_tile(table, level, question, code, rank), row)
 
 
-@part
-def count_entries(table, team, level, question, slot, rank):
-    """Count the entries of a feature of a sparse table, of all nodes in one pass."""
-    feature = question.feature
+@step
+def count_entries(slots, feature, unused, unused_too, none, rank):
+    """Count a feature of a sparse table, of all nodes in one pass over its entries.
+
+    Its zeros get what remains of each node. There are no categories in sparse tables, so the
+    place of a code is the code.
+    """
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
+    first, n_codes = rank * level.whole[TILE_NODES], table.n_codes[feature]
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
         row = int64(table.column_row[entry])
         index = int64(team.holder[row])
         if index >= 0:
             code = int64(table.column_code[entry])
-            count_row(level, slot + index, place_in_tile(table, level, question, code, rank), row)
+            count_row(level, first + index, n_codes if code == MISSING else code, row)
+    zero = int64(table.default[feature])
+    zero = n_codes if zero == MISSING else zero
+    for index in range(team.words[WORD_TAIL]):
+        node = int64(team.frontier[index])
+        add_zeros(nodes, level, first + index, node, zero, n_codes + 1)
+    return 0.0
 
 
 @part
-def add_zeros(table, nodes, level, question, slot, node, rank):
-    """Give the zeros of a sparse feature what remains of the node."""
+def add_zeros(nodes, level, slot, node, zero, n_places):
+    """Give the zeros of a sparse feature what remains of a node."""
     n_scores, n_nodes = level.whole[N_SCORES], level.whole[N_NODES]
     first = slot * level.whole[TILE_PLACES]
-    code = int64(table.default[question.feature])
-    zero = place_in_tile(table, level, question, code, rank)
     count = nodes.last[node] - nodes.first[node]
-    for place in range(first, first + question.n_places):
+    for place in range(first, first + n_places):
         count -= level.held[place]
     if count == 0:
         return
@@ -229,7 +241,7 @@ def add_zeros(table, nodes, level, question, slot, node, rank):
     level.present[slot * PLACE_WORDS + (zero >> 6)] |= uint64(1) << uint64(zero & 63)
     for k in range(n_scores):
         gradient, hessian = nodes.gradient[k * n_nodes + node], nodes.hessian[k * n_nodes + node]
-        for place in range(first, first + question.n_places):
+        for place in range(first, first + n_places):
             gradient -= level.tile[2 * (place * n_scores + k)]
             hessian -= level.tile[2 * (place * n_scores + k) + 1]
         level.tile[2 * ((first + zero) * n_scores + k)] += gradient
@@ -254,7 +266,7 @@ def clear_tile(level, slot):
 # --- gains ---------------------------------------------------------------------------------
 
 
-@part
+@routine
 def objective_before(table, nodes, level, node):
     """Twice by how much a node's own weights lower the objective, summed over scores."""
     real, n_nodes, total = table.real, level.whole[N_NODES], 0.0
@@ -270,7 +282,7 @@ def objective_before(table, nodes, level, node):
     return total
 
 
-@part
+@routine
 def gain_of_node(table, nodes, level, question, node, before, left, at):
     """What a node gains by a split (`search`), summed over scores, less the price of a leaf.
 
@@ -322,11 +334,11 @@ def add_gains(table, nodes, level, question, slot, node, before, missing_left, a
     """
     least, width = table.whole[MIN_LEAF], 2 * level.whole[N_SCORES]
     first, n_cuts = slot * level.whole[TILE_PLACES], question.n_places - 1
-    n_rows, n_left, gain = nodes.last[node] - nodes.first[node], int64(0), 0.0
+    n_rows, gain = nodes.last[node] - nodes.first[node], 0.0
+    n_left = level.held[first + n_cuts] if missing_left else int64(0)
     for k in range(width):
-        level.left[rank * width + k] = 0
-    if missing_left:
-        n_left = take_left(level, rank, first + n_cuts, True)
+        missing = level.tile[(first + n_cuts) * width + k]
+        level.left[rank * width + k] = missing if missing_left else int64(0)
     for word in range(PLACE_WORDS):
         bits = level.present[slot * PLACE_WORDS + word]
         while bits != 0:
@@ -482,25 +494,20 @@ def search_question(slots, feature, n_sorted, gentle, unused, rank):
     first, at = rank * level.whole[TILE_NODES], rank * N_GAINS
     for cut in range(N_GAINS):
         level.gain[at + cut] = 0.0
-    some_missing = False
+    some_missing, none = False, int64(0)
     if sparse:
-        count_entries(table, team, level, question, first, rank)
+        call_address(table.whole[COUNT_SHARED], (slots, feature, none, none, none, rank))
     for index in range(team.words[WORD_TAIL]):
-        node, slot = int64(team.frontier[index]), first
-        if sparse:
-            slot += index
-            add_zeros(table, nodes, level, question, slot, node, rank)
-        else:
+        node, slot = int64(team.frontier[index]), first + (index if sparse else 0)
+        if not sparse:
             count_node(table, rows, nodes, level, question, slot, node, rank)
         before = objective_before(table, nodes, level, node)
         missing = level.held[slot * level.whole[TILE_PLACES] + n_places - 1]
-        if by_place or missing == 0:
-            add_gains(table, nodes, level, question, slot, node, before, False, at, rank)
-        else:
-            some_missing = True
-            for side in range(2):
-                steps = at + (1 + side) * STEPS
-                add_gains(table, nodes, level, question, slot, node, before, side, steps, rank)
+        two_ways = missing > 0 and not by_place
+        some_missing |= two_ways
+        for side in range(2 if two_ways else 1):
+            steps = at + ((1 + side) * STEPS if two_ways else 0)
+            add_gains(table, nodes, level, question, slot, node, before, side, steps, rank)
         clear_tile(level, slot)
     for side in range(2 if some_missing else 1):
         gain = 0.0
@@ -659,24 +666,21 @@ def split_nodes(table, nodes, team, level, question):
     for index in range(n_open):
         takers += nodes.gain[int64(team.frontier[index])] > NO_PART
     room = table.whole[MAX_LEAVES] - words[WORD_LEAVES]
-    if takers <= room:
+    for _ in range(takers - room):  # leave out the one that gains least, the youngest of equals
+        worst = int64(-1)
         for index in range(n_open):
             node = int64(team.frontier[index])
-            if nodes.gain[node] > NO_PART:
-                split_node(table, nodes, team, level, question, node)
-        return
-    for _ in range(room):
-        best = int64(team.frontier[0])
-        for index in range(1, n_open):
-            node = int64(team.frontier[index])
-            if nodes.gain[node] > nodes.gain[best]:
-                best = node
-        split_node(table, nodes, team, level, question, best)
-        nodes.gain[best] = NO_PART
+            if nodes.gain[node] > NO_PART and (worst < 0 or nodes.gain[node] <= nodes.gain[worst]):
+                worst = node
+        nodes.gain[worst] = NO_PART
+    for index in range(n_open):
+        node = int64(team.frontier[index])
+        if nodes.gain[node] > NO_PART:
+            split_node(table, nodes, team, level, question, node)
 
 
 @part
-def list_open(table, nodes, team, level):
+def list_open(table, nodes, team):
     """List the leaves that can take part in the next question."""
     words, n_open = team.words, int64(0)
     for node in range(words[WORD_NODES]):
@@ -707,19 +711,20 @@ def label_rows(table, rows, nodes, team):
             team.holder[rows.row[source + j]] = index
 
 
-@part
-def open_level(slots, table, rows, nodes, team, level, depth, rank):
+@step
+def open_level(slots, depth, unused, unused_too, none, rank):
     """Get ready for the question of a level: nodes, and features that it may ask.
 
     Features are drawn for the level as for a node; its number is the depth, since there is
     always a node of that number.
     """
-    none = int64(0)
-    list_open(table, nodes, team, level)
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    list_open(table, nodes, team)
     if depth >= table.whole[MAX_DEPTH]:
         team.words[WORD_MODE] = FINISHED
     if team.words[WORD_MODE] == FINISHED:
-        return
+        return 0.0
     if table.whole[SPARSE]:
         label_rows(table, rows, nodes, team)
     if table.whole[DRAWS_FEATURES]:
@@ -727,6 +732,7 @@ def open_level(slots, table, rows, nodes, team, level, depth, rank):
         nodes.depth[depth] = depth
         call_address(table.whole[CHOOSE_FEATURES], (slots, depth, none, none, none, rank))
         nodes.depth[depth] = kept
+    return 0.0
 
 
 @step
@@ -763,7 +769,7 @@ def plant(slots, unused, unused_too, none, nothing, rank):
     for k in range(whole[N_ACTIVE]):
         team.may_ask[int64(team.active[k])] = 1
     team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
-    open_level(slots, table, rows, nodes, team, level, root, rank)
+    call_address(whole[PLAN_BUILD], (slots, root, root, root, root, rank))
     return 0.0
 
 
@@ -795,7 +801,7 @@ def ask(slots, depth, size, unused, unused_too, rank):
         held = table.groups[group * whole[N_FEATURES] + feature]
         at = depth * whole[N_GROUPS] + group
         nodes.groups[at + whole[N_GROUPS]] = nodes.groups[at] & held
-    open_level(slots, table, rows, nodes, team, level, depth + 1, rank)
+    call_address(whole[PLAN_BUILD], (slots, depth + 1, none, none, none, rank))
     return 0.0
 
 
