@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import float32, float64, int64, types, uint64
 
+from hornbeam.kernels.boosting.grow import GAIN_NOISE
 from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.nodes import make_leaf
 from hornbeam.kernels.boosting.partition import is_drawn, part_alone
@@ -96,7 +97,6 @@ PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
 STEPS = 258  # room for the cuts of a feature, one that ends the last of them, and one to spare
 N_GAINS = 3 * STEPS
 NO_PART = -math.inf  # gain of a node that a question does not split
-GAIN_NOISE = 2.0**-40  # share of the objective that may be rounding error
 
 
 class Level(NamedTuple):
