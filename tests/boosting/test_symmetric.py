@@ -397,6 +397,8 @@ def test_small_tables_of_classes_alternate_and_others_do_not() -> None:
     assert given.growth_ == "leaf"  # nothing was tried
     values = hb.GradientBoostingRegressor(n_estimators=2).fit(FRAME, FRAME["a"])
     assert values.growth_ == "leaf"
+    many = FRAME.assign(ticket=pd.Categorical(np.arange(N) % 65))
+    assert hb.GradientBoostingClassifier(n_estimators=2).fit(many, LABELS).growth_ == "leaf"
     few = hb.GradientBoostingClassifier(n_estimators=2).fit(FRAME[:60], LABELS[:60])
     assert few.growth_ == "leaf" and few.learning_rate_ == 0.1
 

@@ -174,7 +174,14 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         course = self._lay_out(rows, watched, schema, loss, before)
         table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
-        shape = Shape(table.n_rows, table.n_features, table.n_cuts, self._task, n_classes)
+        shape = Shape(
+            table.n_rows,
+            table.n_features,
+            table.n_cuts,
+            self._task,
+            n_classes,
+            int(np.max(schema.n_categories, initial=0)),
+        )
         rules = self._rules(schema, loss, settle(self, shape))
         coded = replace(rows, matrix=table)
         growth, rate = self._pace(coded, loss, rules, seed, before)

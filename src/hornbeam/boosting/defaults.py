@@ -29,6 +29,7 @@ DEPTH_OF_FEW = 4
 DEPTH_OF_CLASSES = 5  # more than two of them, that have as many rows all together
 DEPTH_OF_VALUES = 7
 USUAL_LEVELS = 6  # of symmetric trees
+MANY_CATEGORIES = 64  # more of a feature cannot be parted in one order for all nodes
 USUAL_LEAVES = 31  # who allows more does not get a limit of depth
 SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
 LEAST_FEATURES = 6  # enough of them to choose from
@@ -46,6 +47,7 @@ class Shape(NamedTuple):
     n_cuts: int  # in how many places the features can be cut, all together
     task: str
     n_classes: int = 1
+    n_categories: int = 0  # of the feature that has most
 
     @property
     def is_small(self) -> bool:
@@ -121,7 +123,9 @@ def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
 
 def usual_growth(shape: Shape) -> str:
     """Trees of two kinds where there are few rows of classes: each mends what the other lacks."""
-    return ALTERNATE if shape.is_small and shape.task == "classification" else LEAF
+    if not shape.is_small or shape.task != "classification":
+        return LEAF
+    return ALTERNATE if shape.n_categories <= MANY_CATEGORIES else LEAF
 
 
 def usual_levels(shape: Shape) -> int:

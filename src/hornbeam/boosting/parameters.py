@@ -104,8 +104,8 @@ PARAMETERS.update(
             "Which node is split next: the one with the largest gain, the shallowest or the "
             "deepest. 'symmetric': all nodes of a level at once, by one question, which the trees "
             "of all classes share. 'alternate': symmetric trees in every second round. 'auto': "
-            "'alternate' for classes of fewer than 5,000 rows, if the trial of the learning rate "
-            "does not speak against it; else 'leaf'.",
+            "'alternate' for classes of fewer than 5,000 rows, if no feature has more than 64 "
+            "categories and the trial of the learning rate does not speak against it; else 'leaf'.",
             [StrOptions({"auto", *GROWTHS})],
         ),
         "order": Parameter(
