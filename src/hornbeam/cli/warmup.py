@@ -84,8 +84,15 @@ def _boosting_jobs() -> Iterator[Job]:
     tables = (values, values.astype(np.float32), scipy.sparse.csr_array(values))
     for X in tables:
         yield partial(_fit_and_predict, regressor(**few), X, positive)
-    for more in ({"categorical_features": [0, 1]}, {"colsample_bynode": 0.5}):
-        yield partial(_fit_and_predict, regressor(**more, **few), values, positive)
+    kinds: tuple[dict[str, Any], ...] = (
+        {"categorical_features": [0, 1]},
+        {"colsample_bynode": 0.5},
+    )
+    for more, growth in itertools.product(kinds, ("leaf", "symmetric")):
+        one = regressor(growth=growth, **more, **few)
+        yield partial(_fit_and_predict, one, values, positive)
+    sparse = regressor(growth="symmetric", **few)
+    yield partial(_fit_and_predict, sparse, tables[-1], positive)
     for loss in hornbeam.losses.names("regression"):
         order = 1 if loss == "sqrt_absolute" else 2
         one = regressor(loss=loss, order=order, early_stopping=True, **few)
