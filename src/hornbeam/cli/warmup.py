@@ -84,10 +84,12 @@ def _boosting_jobs() -> Iterator[Job]:
     tables = (values, values.astype(np.float32), scipy.sparse.csr_array(values))
     for X in tables:
         yield partial(_fit_and_predict, regressor(**few), X, positive)
-    kinds: tuple[dict[str, Any], ...] = (
+    kinds: list[dict[str, Any]] = [
         {"categorical_features": [0, 1]},
         {"colsample_bynode": 0.5},
-    )
+        {"subsample": 0.5},
+        {"reg_alpha": 1.0},
+    ]
     for more, growth in itertools.product(kinds, ("leaf", "symmetric")):
         one = regressor(growth=growth, **more, **few)
         yield partial(_fit_and_predict, one, values, positive)
