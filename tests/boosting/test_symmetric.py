@@ -368,6 +368,23 @@ def test_categories_first_seen_later_in_a_level_go_with_most_rows() -> None:
     assert model.predict(later) == model.predict(pd.DataFrame({"word": words[40:41]}))
 
 
+@pytest.mark.parametrize("category_split", ["subset", "one_vs_rest"])
+def test_a_missing_category_first_seen_later_goes_with_most_rows(category_split: str) -> None:
+    """Whichever side most of them are on."""
+    for common, rare in ("xy", "yx"):
+        frame = pd.DataFrame({"word": [rare] * 30 + [common] * 70})
+        for largest in (common, rare):
+            model = hb.GradientBoostingRegressor(
+                growth="symmetric",
+                n_estimators=1,
+                learning_rate=1.0,
+                category_split=category_split,
+            )
+            model.fit(frame, (frame["word"] == largest).astype(float))
+            gone = pd.DataFrame({"word": pd.Series([None], dtype=object)})
+            assert model.predict(gone) == model.predict(frame[-1:])
+
+
 def test_importances_files_and_staged_predictions_work_as_for_other_trees(tmp_path: Any) -> None:
     model = fitted(growth="alternate", y=LABEL)
     assert model.importances("gain").sum() == pytest.approx(1.0)

@@ -122,7 +122,7 @@ class Level(NamedTuple):
     best: F8  # per thread: the best gain, and the price of sorting at its question
     asked: I8  # per thread: that question, numbered below
     member: U8  # per thread: its codes that go left ...
-    absent: U8  # ... and codes of the feature that no node holds: of the one searched, then of it
+    absent: U8  # ... and codes (or missing) that no node holds: of the feature searched, then of it
 
 
 # Level.whole
@@ -414,7 +414,7 @@ def sort_places(table, level, slot, n_cells, smooth, rank):
         n_sorted += 1
     for word in range(MEMBER_WORDS):
         level.absent[2 * rank * MEMBER_WORDS + word] = uint64(0)
-    for cell in range(n_cells - 1):
+    for cell in range(n_cells):
         if level.held[first + cell] == 0:
             note_code(level.absent, 2 * rank * MEMBER_WORDS, cell)
     for place in range(n_sorted):
@@ -472,8 +472,11 @@ def note_question(table, level, question, rank, cut, missing_left, some_missing)
         place = int64(level.place_of[rank * PLACES + cell])
         if place == cut or (place < cut and not question.alone):
             note_code(level.member, words, cell)
-    missing = (level.member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
-    level.asked[at + ASKED_MISSING_LEFT] = int64(missing)
+    word, bit = n_codes >> 6, uint64(n_codes & 63)  # of missing values
+    if (level.absent[2 * words + word] >> bit) & uint64(1) == 0:
+        level.asked[at + ASKED_MISSING_LEFT] = int64(
+            (level.member[words + word] >> bit) & uint64(1)
+        )
 
 
 @step
