@@ -17,13 +17,18 @@ import pandas as pd
 import scipy.io
 import scipy.sparse
 from sklearn.datasets import load_svmlight_files
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.model_selection import GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 
 from benchmarks.datasets import Array, DataSet, Task, data_folder, shape
 
 LEAST_ROWS = 50  # the sets for teaching have 14 to 24
 LEAST_OF_CLASS = 8
 TEST_SHARE = 0.25
+FEW_ROWS = 1_000  # a quarter of fewer is too small a test: every row is asked, in four folds
+FOLDS_NOTE = (
+    f"A seed parts the rows once into training and test rows; sets of fewer than {FEW_ROWS} rows "
+    "into four folds, each of them tested once, whose mean is the figure of the seed."
+)
 
 # Columns that give the answer away, or are a name of the row.
 DROPPED = {
@@ -79,7 +84,7 @@ GRADES = (0.0, 0.07, 0.14, 0.41)
 
 @dataclass(frozen=True)
 class SharedSet:
-    """All rows of a data set; :meth:`split` parts them."""
+    """All rows of a data set; :meth:`split` and :meth:`folds` part them."""
 
     name: str
     task: Task
@@ -113,6 +118,17 @@ class SharedSet:
             random_state=seed,
             stratify=self.y if self.task == "classification" else None,
         )
+        return self._parted(train, test)
+
+    def folds(self, seed: int) -> list[DataSet]:
+        """Part the rows so that each is tested once, if there are few; else :meth:`split` once."""
+        if self.queries is not None or len(self.y) >= FEW_ROWS:
+            return [self.split(seed)]
+        kind = StratifiedKFold if self.task == "classification" else KFold
+        parts = kind(round(1 / TEST_SHARE), shuffle=True, random_state=seed).split(self.y, self.y)
+        return [self._parted(train, test) for train, test in parts]
+
+    def _parted(self, train: Array, test: Array) -> DataSet:
         return DataSet(
             self._title(len(train)),
             _rows(self.X, train),

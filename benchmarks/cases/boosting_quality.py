@@ -1,9 +1,10 @@
-"""Quality of boosting with default settings, 100 rounds: every shared set, 5 splits.
+"""Quality of boosting with default settings, 100 rounds: every shared set, 5 seeds.
 
 A library gives its default settings but for the number of rounds; the figure is the mean over
-splits into training and test rows, each split the same for all. hornbeam is compared with
-whichever other library is best on average, and its target is that one's figure, but for two
-standard errors of the mean difference between the two.
+seeds. A seed parts training from test rows, the same for all; of few rows it makes four folds,
+and its figure is their mean. hornbeam is compared with whichever other library is best on
+average, and its target is that one's figure, but for two standard errors of the mean difference
+between the two over the seeds.
 
 What was measured is kept, set by set and library by library (see benchmarks/kept.py).
 """
@@ -26,7 +27,7 @@ from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
 from benchmarks.shared import SharedSet
 
-N_SPLITS = 5
+N_SEEDS = 5
 MOST_ROWS = 20_000  # of a set, three quarters of them for training
 MOST_SCORES = 40_000  # rows times classes: a round grows a tree for each class
 NOISE = 2.0  # standard errors
@@ -72,13 +73,14 @@ def rows(options: Options) -> Iterable[Row]:
     yield from summary(found)
     options.note("The made sets (synthetic) are listed, but neither counted nor ranked.")
     options.note(
-        "The figure is the mean over splits, not the best run; the score is the AUC (each class "
-        "against the rest, by its share), R2 or NDCG@10."
+        f"The figure is the mean over {N_SEEDS} seeds, not the best run; the score is the AUC "
+        "(each class against the rest, by its share), R2 or NDCG@10."
     )
     options.note(
         f"A target is the best other library's figure but for {NOISE:g} standard errors of the "
-        "mean difference between the two over the splits."
+        "mean difference between the two over the seeds."
     )
+    options.note(shared.FOLDS_NOTE)
     options.note(
         f"Sets are cut to {MOST_ROWS} rows ({MOST_SCORES} rows times classes); classes of fewer "
         f"than {shared.LEAST_OF_CLASS} rows in what remains are left out, and so are the sets for "
@@ -116,42 +118,46 @@ def _bytes(name: str) -> int:
 
 def rows_on(data: SharedSet, options: Options) -> list[Row]:
     """Compare the libraries on one set."""
-    splits = [data.split(seed) for seed in range(options.size(N_SPLITS, 2))]
-    libraries = [library for library in installed(options) if library.can(splits[0])]
+    seeds = [data.folds(seed) for seed in range(options.size(N_SEEDS, 2))]
+    first_split = seeds[0][0]
+    libraries = [library for library in installed(options) if library.can(first_split)]
     kept = Kept("boosting_quality", data.name, options)
-    known = {library.name: figures(library, splits, kept, options) for library in libraries}
+    known = {library.name: figures(library, seeds, kept, options) for library in libraries}
     first, second = METRICS[data.task]
-    judged = _judged(first, [_row(first, 0, name, splits, known[name]) for name in known])
+    title = first_split.name
+    judged = _judged(first, [_row(first, 0, name, title, known[name]) for name in known])
     if data.task == "classification":  # R2 judges as RMSE does
-        seconds = [_row(second, 1, name, splits, known[name]) for name in known]
+        seconds = [_row(second, 1, name, title, known[name]) for name in known]
         judged += [row for row in _judged(second, seconds) if row.contender == HORNBEAM]
     return judged
 
 
-def figures(library: Library, splits: list[DataSet], kept: Kept, options: Options) -> Figures:
-    """Return both metrics of a library on each split."""
+def figures(library: Library, seeds: list[list[DataSet]], kept: Kept, options: Options) -> Figures:
+    """Return both metrics of a library for each seed."""
     sources = SOURCES if library.name == HORNBEAM else ()
     made_by = version(library.module, sources)
+    splits = [split for folds in seeds for split in folds]
     of = {"version": made_by, "rounds": ROUNDS, "splits": shapes(splits)}
-    return kept.figures(library.name, of, lambda: _measure(library, splits, options))
+    return kept.figures(library.name, of, lambda: _measure(library, seeds, options))
 
 
-def _measure(library: Library, splits: list[DataSet], options: Options) -> Figures:
+def _measure(library: Library, seeds: list[list[DataSet]], options: Options) -> Figures:
     n_rounds, n_threads = options.size(ROUNDS, 10), threads(options)
     setup = Setup(library, n_rounds=n_rounds, n_threads=n_threads)
-    found = []
+
+    def both(split: DataSet) -> list[float]:
+        answer = library.answer(setup.fitted(split), library.table(split.X_test), split.task)
+        return [metric.of(answer, split) for metric in METRICS[split.task]]
+
     with threadpool_limits(limits=n_threads):
-        for split in splits:
-            answer = library.answer(setup.fitted(split), library.table(split.X_test), split.task)
-            found.append([metric.of(answer, split) for metric in METRICS[split.task]])
-    return found
+        return [np.mean([both(split) for split in folds], axis=0).tolist() for folds in seeds]
 
 
-def _row(metric: Metric, which: int, name: str, splits: list[DataSet], figures: Figures) -> Row:
+def _row(metric: Metric, which: int, name: str, title: str, figures: Figures) -> Row:
     runs = tuple(both[which] for both in figures)
     return Row(
         case=metric.name,
-        data=splits[0].name,
+        data=title,
         contender=name,
         value=float(np.mean(runs)),
         unit="",

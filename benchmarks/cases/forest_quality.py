@@ -1,8 +1,9 @@
 """Quality of forests beside scikit-learn's, default settings, 100 trees: every shared set, 5 seeds.
 
 A seed parts training from test rows, the same for both libraries, and is the seed of their
-forests. The figure is the accuracy or R2; hornbeam's row is the mean difference to
-scikit-learn, and its target is not to be below it by more than two standard errors.
+forests; of few rows it makes four folds, whose mean counts. The figure is the accuracy or R2;
+hornbeam's row is the mean difference to scikit-learn, and its target is not to be below it by
+more than two standard errors.
 
 What was measured is kept, set by set and library by library (see benchmarks/kept.py).
 """
@@ -54,6 +55,7 @@ def rows(options: Options) -> Iterable[Row]:
         "R2, and hornbeam's minus that; hornbeam's own is the score. A target is minus "
         f"{NOISE:g} standard errors of the mean difference."
     )
+    options.note(shared.FOLDS_NOTE)
     options.note(
         f"Sets are cut to {MOST_ROWS} rows; classes of fewer than {shared.LEAST_OF_CLASS} rows in "
         f"what remains are left out, and so are the sets for teaching, of fewer than "
@@ -87,29 +89,29 @@ def sets(options: Options) -> Iterator[SharedSet]:
 
 def rows_on(data: SharedSet, kind: str, options: Options) -> list[Row]:
     """Compare the two libraries on one set: scikit-learn's row, and the difference."""
-    splits = [data.split(seed) for seed in range(options.size(N_SEEDS, 2))]
+    seeds = [data.folds(seed) for seed in range(options.size(N_SEEDS, 2))]
     kept = Kept("forest_quality", data.name, options)
-    theirs, ours = (
-        figures(library, kind, splits, kept, options) for library in (SKLEARN, HORNBEAM)
-    )
+    theirs, ours = (figures(library, kind, seeds, kept, options) for library in (SKLEARN, HORNBEAM))
     title = f"{data.name} {datasets.shape(len(data.y), data.X.shape[1])}"
     pairs = [(their, our) for [their], [our] in zip(theirs, ours, strict=True)]
     return compared(f"{kind}, {METRICS[data.task]}", title, pairs)
 
 
 def figures(
-    library: str, kind: str, splits: Sequence[DataSet], kept: Kept, options: Options
+    library: str, kind: str, seeds: Sequence[Sequence[DataSet]], kept: Kept, options: Options
 ) -> Figures:
-    """Return the score of a library's forests on each split; the split's number is the seed."""
+    """Return the score of a library's forests for each seed."""
     n_trees = options.size(N_TREES, 10)
     made_by = version("sklearn") if library == SKLEARN else version("hornbeam", SOURCES)
+    splits = [split for folds in seeds for split in folds]
     of = {"version": made_by, "trees": n_trees, "splits": shapes(splits)}
+
+    def mean_score(seed: int, folds: Sequence[DataSet]) -> float:
+        return float(np.mean([score(library, kind, split, seed, n_trees) for split in folds]))
 
     def measure() -> Figures:
         with threadpool_limits(limits=1):
-            return [
-                [score(library, kind, split, seed, n_trees)] for seed, split in enumerate(splits)
-            ]
+            return [[mean_score(seed, folds)] for seed, folds in enumerate(seeds)]
 
     return kept.figures(f"{library}, {kind}", of, measure)
 

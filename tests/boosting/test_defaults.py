@@ -16,6 +16,7 @@ from hornbeam.boosting.defaults import (
     settle,
     usual_depth,
     usual_leaf,
+    usual_levels,
     usual_share,
     usual_smooth,
 )
@@ -35,12 +36,23 @@ def shape(
 @pytest.mark.quick
 @pytest.mark.parametrize(("n_rows", "leaf"), [(2, 1), (24, 3), (40, 5), (10**6, 5)])
 def test_leaves_have_five_rows_unless_there_are_few(n_rows: int, leaf: int) -> None:
-    assert usual_leaf(n_rows) == leaf
+    assert usual_leaf(shape(n_rows)) == leaf
 
 
-@given(st.integers(2, 10**7))
-def test_leaves_are_always_small_enough_for_a_split(n_rows: int) -> None:
-    assert 1 <= usual_leaf(n_rows) <= n_rows / 2
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "leaf"),
+    [(160, 6, 2), (8, 6, 1), (634, 4, 3), (1000, 4, 5), (10**6, 26, 5), (160, 2, 5)],
+)
+def test_leaves_of_several_classes_follow_the_rows_of_a_class(
+    n_rows: int, n_classes: int, leaf: int
+) -> None:
+    assert usual_leaf(shape(n_rows, n_classes=n_classes)) == leaf
+
+
+@given(st.integers(2, 10**7), st.integers(1, 1000))
+def test_leaves_are_always_small_enough_for_a_split(n_rows: int, n_classes: int) -> None:
+    assert 1 <= usual_leaf(shape(n_rows, n_classes=n_classes)) <= n_rows / 2
 
 
 @pytest.mark.quick
@@ -53,7 +65,9 @@ def test_leaves_are_always_small_enough_for_a_split(n_rows: int) -> None:
         (shape(3000, n_classes=2), None),
         (shape(1499, n_classes=10), 4),
         (shape(1500, n_classes=10), 5),
-        (shape(4999, n_classes=10), 5),
+        (shape(2999, n_classes=10), 5),
+        (shape(3000, n_classes=10), 6),
+        (shape(4999, n_classes=10), 6),
         (shape(5000, n_classes=10), None),
         (shape(1499, 40), None),
         (shape(1499, n_features=400), 4),
@@ -73,6 +87,23 @@ def test_a_limit_of_depth_takes_no_leaves_from_who_allows_more() -> None:
     assert usual_depth(few, 31) == usual_depth(few, 2) == 4
     assert usual_depth(few, 32) is None
     assert usual_depth(few, None) is None
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("table", "levels"),
+    [
+        (shape(2999, n_classes=2), 4),
+        (shape(3000, n_classes=2), 6),
+        (shape(100, n_classes=3), 5),
+        (shape(3000, n_classes=3), 6),
+        (shape(100, n_features=401, n_classes=2), 6),
+        (shape(100, task="regression"), 6),
+        (shape(10**6, n_classes=2), 6),
+    ],
+)
+def test_levels_of_symmetric_trees(table: Shape, levels: int) -> None:
+    assert usual_levels(table) == levels
 
 
 @pytest.mark.quick

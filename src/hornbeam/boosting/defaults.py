@@ -21,12 +21,16 @@ GROWTHS = (LEAF, LEVEL, DEPTH, SYMMETRIC, ALTERNATE)
 
 FEW_ROWS = 5_000  # fewer are easily learnt by heart
 USUAL_LEAF = 5  # rows of a leaf, but
-LARGEST_SHARE = 8  # not more than one in so many, or there were no splits
+LARGEST_SHARE = 8  # not more than one in so many, or there were no splits;
+LEAF_OF_CLASSES = 2  # several classes may do with fewer, down to this,
+ROWS_PER_LEAF = 50  # one in so many rows of a class
 FEW_CUTS = 64  # of all features together: the best of them is seldom best by chance,
 ROWS_PER_CUT = 30  # if there are so many rows for each
 FEW_OF_CLASS = 1_500  # rows (of each class): too few for deep trees
 DEPTH_OF_FEW = 4
-DEPTH_OF_CLASSES = 5  # more than two of them, that have as many rows all together
+DEPTH_OF_CLASSES = 5  # more than two of them, that have as many rows all together;
+LARGER = 2  # with so many times as many
+DEPTH_OF_LARGER = 6
 DEPTH_OF_VALUES = 7
 USUAL_LEVELS = 6  # of symmetric trees
 MANY_CATEGORIES = 64  # more of a feature cannot be parted in one order for all nodes
@@ -53,6 +57,11 @@ class Shape(NamedTuple):
     def is_small(self) -> bool:
         """Whether trees of all features would learn the rows by heart."""
         return self.n_rows < FEW_ROWS and not self.has_few_cuts
+
+    @property
+    def is_larger(self) -> bool:
+        """Whether there are rows enough for one more level, if not for trees without a limit."""
+        return self.n_rows >= LARGER * FEW_OF_CLASS
 
     @property
     def has_few_cuts(self) -> bool:
@@ -96,7 +105,7 @@ def settle(given: Any, shape: Shape) -> Settings:
         usual_growth(shape) if given.growth == "auto" else given.growth,
         usual_depth(shape, given.max_leaf_nodes) if depth == "auto" else depth,
         usual_levels(shape) if depth == "auto" else depth,
-        usual_leaf(shape.n_rows) if leaf == "auto" else int(leaf),
+        usual_leaf(shape) if leaf == "auto" else int(leaf),
         FIRST_LAMBDA if penalty == "auto" else float(penalty),
         penalty == "auto",
         usual_share(shape) if share == "auto" else float(share),
@@ -117,8 +126,9 @@ def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
         return None
     if shape.task == "regression":
         return DEPTH_OF_VALUES
-    several = shape.n_classes > 2 and shape.n_rows >= FEW_OF_CLASS
-    return DEPTH_OF_CLASSES if several else DEPTH_OF_FEW
+    if shape.n_classes <= 2 or shape.n_rows < FEW_OF_CLASS:
+        return DEPTH_OF_FEW
+    return DEPTH_OF_LARGER if shape.is_larger else DEPTH_OF_CLASSES
 
 
 def usual_growth(shape: Shape) -> str:
@@ -130,14 +140,19 @@ def usual_growth(shape: Shape) -> str:
 
 def usual_levels(shape: Shape) -> int:
     """Questions of a symmetric tree: fewer where there are few rows of classes to be told apart."""
-    if not shape.is_small or shape.n_features > MOST_FEATURES or shape.task != "classification":
+    if not shape.is_small or shape.is_larger or shape.n_features > MOST_FEATURES:
+        return USUAL_LEVELS
+    if shape.task != "classification":
         return USUAL_LEVELS
     return DEPTH_OF_CLASSES if shape.n_classes > 2 else DEPTH_OF_FEW
 
 
-def usual_leaf(n_rows: int) -> int:
-    """Fewest rows of a leaf."""
-    return min(USUAL_LEAF, max(1, n_rows // LARGEST_SHARE))
+def usual_leaf(shape: Shape) -> int:
+    """Fewest rows of a leaf: fewer where each of several classes has few rows of its own."""
+    least = min(USUAL_LEAF, max(1, shape.n_rows // LARGEST_SHARE))
+    if shape.n_classes <= 2:
+        return least
+    return min(least, max(LEAF_OF_CLASSES, shape.n_rows // shape.n_classes // ROWS_PER_LEAF))
 
 
 def usual_share(shape: Shape) -> float:
