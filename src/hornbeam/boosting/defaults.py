@@ -26,11 +26,9 @@ LEAF_OF_CLASSES = 2  # several classes may do with fewer, down to this,
 ROWS_PER_LEAF = 50  # one in so many rows of a class
 FEW_CUTS = 64  # of all features together: the best of them is seldom best by chance,
 ROWS_PER_CUT = 30  # if there are so many rows for each
-FEW_OF_CLASS = 1_500  # rows (of each class): too few for deep trees
+FEW_OF_CLASS = 1_500  # rows (for each of two classes): too few for deep trees
 DEPTH_OF_FEW = 4
-DEPTH_OF_CLASSES = 5  # more than two of them, that have as many rows all together;
-LARGER = 2  # with so many times as many
-DEPTH_OF_LARGER = 6
+DEPTH_OF_CLASSES = 5  # more than two of them, that have as many rows all together
 DEPTH_OF_VALUES = 7
 USUAL_LEVELS = 6  # of symmetric trees
 MANY_CATEGORIES = 64  # more of a feature cannot be parted in one order for all nodes
@@ -59,9 +57,10 @@ class Shape(NamedTuple):
         return self.n_rows < FEW_ROWS and not self.has_few_cuts
 
     @property
-    def is_larger(self) -> bool:
-        """Whether there are rows enough for one more level, if not for trees without a limit."""
-        return self.n_rows >= LARGER * FEW_OF_CLASS
+    def needs_limit(self) -> bool:
+        """Whether there are too few rows for deep trees, and no need to look far for features."""
+        enough = FEW_OF_CLASS * min(self.n_classes, 2)
+        return self.is_small and self.n_rows < enough and self.n_features <= MOST_FEATURES
 
     @property
     def has_few_cuts(self) -> bool:
@@ -114,21 +113,18 @@ def settle(given: Any, shape: Shape) -> Settings:
 
 
 def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:
-    """Longest way from the root: a limit where there are few rows (of each class).
+    """Longest way from the root: a limit where there are few rows.
 
     It never takes leaves from somebody who allows more than is usual.
     """
-    if not shape.is_small or shape.n_features > MOST_FEATURES:
-        return None
-    if shape.n_rows >= FEW_OF_CLASS * shape.n_classes:
+    if not shape.needs_limit:
         return None
     if max_leaf_nodes is None or max_leaf_nodes > USUAL_LEAVES:
         return None
     if shape.task == "regression":
         return DEPTH_OF_VALUES
-    if shape.n_classes <= 2 or shape.n_rows < FEW_OF_CLASS:
-        return DEPTH_OF_FEW
-    return DEPTH_OF_LARGER if shape.is_larger else DEPTH_OF_CLASSES
+    several = shape.n_classes > 2 and shape.n_rows >= FEW_OF_CLASS
+    return DEPTH_OF_CLASSES if several else DEPTH_OF_FEW
 
 
 def usual_growth(shape: Shape) -> str:
@@ -140,9 +136,7 @@ def usual_growth(shape: Shape) -> str:
 
 def usual_levels(shape: Shape) -> int:
     """Questions of a symmetric tree: fewer where there are few rows of classes to be told apart."""
-    if not shape.is_small or shape.is_larger or shape.n_features > MOST_FEATURES:
-        return USUAL_LEVELS
-    if shape.task != "classification":
+    if not shape.needs_limit or shape.task != "classification":
         return USUAL_LEVELS
     return DEPTH_OF_CLASSES if shape.n_classes > 2 else DEPTH_OF_FEW
 
