@@ -56,6 +56,7 @@ from hornbeam.kernels.split_cuts import (
     make_moment_cut_search,
     make_moment_cuts_search,
 )
+from hornbeam.kernels.split_random_categories import make_class_random_category_search
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
 
@@ -258,6 +259,7 @@ class Criterion:
     cut_search: Any = None  # see kernels/split_cuts.py
     cuts_search: Any = None
     category_search: Any = None  # see kernels/split_bin_categories.py
+    random_category_search: Any = None  # see kernels/split_random_categories.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
 
     @property
@@ -293,6 +295,7 @@ def _class_criterion(
         make_class_cut_search(score, variant) if single else None,
         make_class_cuts_search(score, variant) if single else None,
         make_class_category_search(score, variant) if single else None,
+        make_class_random_category_search(score, variant) if single else None,
     )
 
 
@@ -313,7 +316,7 @@ def _moment_criterion(
         None,
         make_moment_cut_search(split_score, variant),
         make_moment_cuts_search(split_score, variant),
-        make_moment_category_search(split_score, variant),
+        *2 * [make_moment_category_search(split_score, variant)],
     )
 
 

@@ -9,7 +9,7 @@ from numba import njit, uint64
 
 import hornbeam as hb
 from hornbeam.forest.bags import derive_key
-from hornbeam.kernels.split_bin_categories import draw_codes
+from hornbeam.kernels.split_random_categories import draw_codes
 
 
 @njit

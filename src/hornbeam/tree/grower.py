@@ -21,6 +21,7 @@ from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import COUNT_SIGNATURE, RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
+from hornbeam.kernels.split_random_categories import FEW_ROWS
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
 from hornbeam.runtime.kernel import address_of, compiled
@@ -467,7 +468,7 @@ def _make_scratch(
         "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
         "sides": MAX_BINS + 1,
-        "row_sides": n_rows,
+        "row_sides": max(n_rows, FEW_ROWS),
         **dict.fromkeys(("low", "high", "top"), width),
         "varies": max(width, int(whole[s.N_FEATURES])),
         **dict.fromkeys(("cuts", "known_codes"), width * together),

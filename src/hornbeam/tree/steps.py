@@ -120,8 +120,9 @@ def choose_steps(
             steps[s.FILL] = (fill_class_cells, FILL_SIGNATURE)
     if has_categories:
         steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
-        # the special search leaves more than two classes to the general one
-        if criterion.category_search not in searches or (classes and n_totals > 2):
+        # the special search of the best split leaves more than two classes to the general one
+        special = _special_category_search(criterion, rules)
+        if special not in searches or (classes and n_totals > 2 and not rules.random_cuts):
             steps |= general_category_steps(criterion, rules)
     return steps
 
@@ -149,9 +150,14 @@ def _is_special(search: Any) -> bool:
 
 def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) -> Any:
     """The kernel that searches a category feature; ``special`` as that of numbers may be."""
-    if special and rules.category_split == "cautious" and criterion.category_search is not None:
-        return criterion.category_search
+    search = _special_category_search(criterion, rules)
+    if special and rules.category_split == "cautious" and search is not None:
+        return search
     return general_category_search(rules.random_cuts, rules.category_split)
+
+
+def _special_category_search(criterion: Criterion, rules: GrowthRules) -> Any:
+    return criterion.random_category_search if rules.random_cuts else criterion.category_search
 
 
 def general_category_search(random_cuts: bool, category_split: str) -> Any:
