@@ -32,6 +32,7 @@ from typing import Any, Literal
 import numba
 
 from hornbeam.dtypes import EPSILON
+from hornbeam.kernels.block import make_block_judge
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
     SUMMARY_SIGNATURE,
@@ -260,6 +261,7 @@ class Criterion:
     cuts_search: Any = None
     category_search: Any = None  # see kernels/split_bin_categories.py
     random_category_search: Any = None  # see kernels/split_random_categories.py
+    block_judge: Any = None  # see kernels/block.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
 
     @property
@@ -296,6 +298,7 @@ def _class_criterion(
         make_class_cuts_search(score, variant) if single else None,
         make_class_category_search(score, variant) if single else None,
         make_class_random_category_search(score, variant) if single else None,
+        make_block_judge(score, variant) if single else None,
     )
 
 

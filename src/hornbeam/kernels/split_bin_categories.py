@@ -28,6 +28,7 @@ from hornbeam.kernels.split_categories import (
 )
 from hornbeam.kernels.state import (
     ABSENT,
+    ASK_ANEW,
     ASK_IN_SPARE,
     ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
@@ -200,7 +201,8 @@ def make_sides_judge(score: Callable[..., float], variant: str | None) -> Any:
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
         if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
             return False
-        squares, span = (left_squares, right_squares), problem.class_start
+        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
+        squares = (left_squares, right_squares)
         value = score(left, right, left_weight, right_weight, span, 1, squares)
         if not beats(desk, rank, feature, value):
             return False

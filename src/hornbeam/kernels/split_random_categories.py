@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import float64, int64, uint8, uint64
+from numba import float64, int64, uint8
 
-from hornbeam.dtypes import MISSING_BIN, WORD_BITS
+from hornbeam.dtypes import MISSING_BIN
 from hornbeam.kernels.split_bin_categories import (
     category_of,
     clear_class_groups,
@@ -24,12 +24,7 @@ from hornbeam.kernels.split_bin_categories import (
     shares_differ,
 )
 from hornbeam.kernels.split_bins import ROW_UNIT, WEIGHT_MASK
-from hornbeam.kernels.split_categories import (
-    draw_class,
-    draw_forced,
-    draw_right,
-    may_differ,
-)
+from hornbeam.kernels.split_categories import draw_class, draw_forced, draw_right
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_N_TOTALS,
@@ -40,7 +35,6 @@ from hornbeam.kernels.state import (
     NODES_AT,
     PROBLEM_AT,
     RIGHT,
-    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
@@ -52,74 +46,15 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, count_bits, trailing_zeros
-from hornbeam.runtime.kernel import inlined, part, part_of, step
+from hornbeam.runtime.atomics import call_address
+from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
-
-# --- few rows --------------------------------------------------------------------------
-
-# The categories of so few rows are seldom told apart by their classes: they need no cells.
-FEW_ROWS = WORD_BITS
-_LABEL_BIT = 6  # of a listed code; there are fewer than 64 codes
-_CODE_MASK = (1 << _LABEL_BIT) - 1
-
-
-@inlined
-def where_codes_are(problem, feature):
-    """The array of a feature's codes, the first one's place, and how far apart they are.
-
-    Where all codes of a row are neighbours, those of few rows have just been looked at.
-    """
-    stride = problem.whole[ROW_STRIDE]
-    if stride > 0:
-        return problem.by_row, feature, stride
-    return problem.bins, feature * problem.whole[N_ROWS], int64(1)
-
-
-@inlined
-def list_codes(problem, rows, codes, feature, first, n_rows):
-    """List the codes of few rows and, above them, their labels if there are two.
-
-    Returns a bit for each code; missing values come last. The list is filled up with them, so
-    that loops over it are of one length: none of them is on the left.
-    """
-    n_codes, (table, start, apart) = problem.n_codes[feature], where_codes_are(problem, feature)
-    row, labels, present = rows.row, rows.labels, uint64(0)
-    for i in range(FEW_ROWS):
-        codes[i] = n_codes
-    for i in range(n_rows):
-        j = first + i
-        code = min(int64(table[start + row[j] * apart]), n_codes)
-        codes[i] = uint8(code | int64(labels[j]) << _LABEL_BIT)
-        present |= uint64(1) << uint64(code)
-    return present
-
-
-@part
-def draw_codes(known, n_groups, key):
-    """The subset of `draw_subset`, as a bit for each category."""
-    forced_left, forced_right = draw_forced(n_groups, key)
-    chosen, left, group = known, uint64(0), int64(0)
-    while chosen != uint64(0):
-        code = trailing_zeros(chosen)
-        right = draw_right(key, code, group, forced_left, forced_right)
-        left |= uint64(1 - right) << uint64(code)
-        chosen &= chosen - uint64(1)
-        group += 1
-    return left
-
-
-@inlined
-def is_chosen(chosen, codes, i):
-    """Whether the subset holds a listed code, as a number."""
-    return int64((chosen >> uint64(codes[i] & _CODE_MASK)) & uint64(1))
-
 
 # --- groups ----------------------------------------------------------------------------
 
 # Two classes are counted in one word for each code: all rows, and those of the second class.
-# There are copies of it, as neighbouring rows often have the same code, and an addition has to
-# wait for the one before it; behind the cells of the groups.
+# There are copies of it, behind the cells of the groups: neighbouring rows often have the same
+# code, and an addition has to wait for the one before it.
 _COPIES = 8
 _COPY_CELLS = MISSING_BIN + 5  # so that no two copies are a page apart
 _COPIES_AT = 2 * (MISSING_BIN + 1)
@@ -138,15 +73,6 @@ def count_rows(problem, rows, scratch, feature, first, last):
             words[cell] += ROW_UNIT + labels[j]
     for j in range(first + _COPIES * n_turns, last):
         words[_COPIES_AT + int64(bins[offset + row[j]])] += ROW_UNIT + labels[j]
-
-
-@inlined
-def count_listed(scratch, codes, n_codes, n_rows):
-    """`count_rows` from a list of codes."""
-    for i in range(n_rows):
-        code, label = int64(codes[i] & _CODE_MASK), int64(codes[i] >> _LABEL_BIT)
-        cell = _COPIES_AT + (code if code < n_codes else MISSING_BIN)
-        scratch.cell_words[cell] += ROW_UNIT + label
 
 
 @inlined
@@ -176,6 +102,7 @@ def list_pairs(scratch, n_codes):
     They are as those of `split_bin_categories.list_class_groups`.
     """
     words, n_groups, unit = scratch.cell_words, int64(0), ROW_UNIT + 1
+    join_copies(words, n_codes)
     for code in range(n_codes):
         word = take_word(words, code)
         n_rows, second = word >> 32, word & WEIGHT_MASK
@@ -250,48 +177,6 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
     """The kernel; ``score`` as in `scan.make_class_scan`."""
     judge = make_sides_judge(score, variant)
 
-    def try_few(problem, rows, scratch, feature, first, last, key, desk, rank):
-        """Draw a subset of a node's categories without counting them one by one.
-
-        Returns how many categories there are, counting the missing values as one; -1 if they
-        may differ by more than chance, so that they must be counted.
-        """
-        n_codes, node_rows = problem.n_codes[feature], last - first
-        codes, left, labels, stats = scratch.row_sides, scratch.left, rows.labels, rows.stats
-        present = list_codes(problem, rows, codes, feature, first, node_rows)
-        known = present & ((uint64(1) << uint64(n_codes)) - uint64(1))
-        missing = int64(present != known)
-        n_groups = count_bits(known)
-        if may_differ(node_rows, n_groups):
-            return int64(-1)
-        if n_groups == 0 or n_groups + missing < 2:
-            return int64(1)
-        chosen = draw_codes(known, n_groups, key)
-        left_rows, second = int64(0), int64(0)
-        if problem.whole[UNIT_WEIGHTS] and scratch.ask[ASK_N_TOTALS] == 2:
-            for i in range(FEW_ROWS):
-                goes_left = is_chosen(chosen, codes, i)
-                left_rows += goes_left
-                second += goes_left & int64(codes[i] >> _LABEL_BIT)
-            left[0], left[1] = float64(left_rows - second), float64(second)
-        else:
-            for k in range(scratch.ask[ASK_N_TOTALS]):
-                left[k] = 0.0
-            for i in range(node_rows):
-                goes_left = is_chosen(chosen, codes, i)
-                left_rows += goes_left
-                left[labels[first + i]] += float64(goes_left) * stats[first + i]
-        counted = (node_rows, left_rows, missing)
-        if judge(problem, scratch, feature, counted, int64(0), int64(0), desk, rank):
-            member_at = rank * problem.whole[MAX_CATEGORIES]
-            for code in range(n_codes):
-                side = LEFT if (chosen >> uint64(code)) & uint64(1) else RIGHT
-                here = (known >> uint64(code)) & uint64(1)
-                desk.member[member_at + code] = side if here else ABSENT
-        return n_groups + missing
-
-    draw_few = part_of(try_few, variant)
-
     def search_random_class_categories(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
@@ -302,17 +187,8 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
         key = derive_for_feature(nodes.key[node], feature)
-        few = n_codes < WORD_BITS and last - first <= FEW_ROWS
-        if few:
-            n_found = draw_few(problem, rows, scratch, feature, first, last, key, desk, rank)
-            if n_found >= 0:
-                return float64(n_found > 1)
         if problem.whole[UNIT_WEIGHTS] and n_classes == 2:
-            if few:
-                count_listed(scratch, scratch.row_sides, n_codes, last - first)
-            else:
-                count_rows(problem, rows, scratch, feature, first, last)
-                join_copies(scratch.cell_words, n_codes)
+            count_rows(problem, rows, scratch, feature, first, last)
             n_groups, n_missing = list_pairs(scratch, n_codes)
         else:
             call_address(problem.whole[FILL], (slots, node, feature))
