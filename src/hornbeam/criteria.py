@@ -32,6 +32,7 @@ from typing import Any, Literal
 import numba
 
 from hornbeam.dtypes import EPSILON
+from hornbeam.kernels.block import make_block_judge
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
     SUMMARY_SIGNATURE,
@@ -56,6 +57,7 @@ from hornbeam.kernels.split_cuts import (
     make_moment_cut_search,
     make_moment_cuts_search,
 )
+from hornbeam.kernels.split_random_categories import make_class_random_category_search
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
 
@@ -258,6 +260,8 @@ class Criterion:
     cut_search: Any = None  # see kernels/split_cuts.py
     cuts_search: Any = None
     category_search: Any = None  # see kernels/split_bin_categories.py
+    random_category_search: Any = None  # see kernels/split_random_categories.py
+    block_judge: Any = None  # see kernels/block.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
 
     @property
@@ -293,6 +297,8 @@ def _class_criterion(
         make_class_cut_search(score, variant) if single else None,
         make_class_cuts_search(score, variant) if single else None,
         make_class_category_search(score, variant) if single else None,
+        make_class_random_category_search(score, variant) if single else None,
+        make_block_judge(score, variant) if single else None,
     )
 
 
@@ -313,7 +319,7 @@ def _moment_criterion(
         None,
         make_moment_cut_search(split_score, variant),
         make_moment_cuts_search(split_score, variant),
-        make_moment_category_search(split_score, variant),
+        *2 * [make_moment_category_search(split_score, variant)],
     )
 
 

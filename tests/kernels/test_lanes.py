@@ -8,6 +8,7 @@ from numba import njit, uint8
 
 from hornbeam.kernels import lanes
 from hornbeam.kernels.lanes import (
+    BLOCK_LANES,
     LANES,
     PART_LANES,
     PLACE_LANES,
@@ -19,7 +20,11 @@ from hornbeam.kernels.lanes import (
     count_two_up_to,
     count_up_to,
     count_up_to_place,
+    highest_code,
+    lowest_code,
     part_lanes,
+    rows_equal,
+    rows_up_to,
 )
 
 N_ROWS, STRIDE = 90, 64
@@ -152,3 +157,27 @@ def test_items_are_parted_in_their_order(kind, way, monkeypatch):
 def test_places_are_counted_up_to_a_limit(limit):
     places = np.concatenate([[np.nan], np.arange(PLACE_LANES, dtype=float), [0.0]])
     assert _count_places(places, 1, limit) == np.count_nonzero(places[1:-1] <= limit)
+
+
+@njit
+def _ask_block(codes, at, code, rows):
+    return (
+        rows_up_to(codes, at, code),
+        rows_equal(codes, at, code),
+        lowest_code(codes, at, rows),
+        highest_code(codes, at, rows),
+    )
+
+
+def test_sets_of_rows_by_their_codes():
+    random = np.random.default_rng(0)
+    for trial in range(50):
+        codes = random.integers(0, 256, 3 * BLOCK_LANES).astype(np.uint8)
+        here = random.random(BLOCK_LANES) < 0.1 * (trial % 11)
+        part, code = codes[BLOCK_LANES : 2 * BLOCK_LANES], codes[random.integers(0, len(codes))]
+        bits = np.uint64(sum(1 << int(i) for i in np.flatnonzero(here)))
+        up_to, equal, low, high = _ask_block(codes, BLOCK_LANES, code, bits)
+        assert int(up_to) == sum(1 << int(i) for i in np.flatnonzero(part <= code))
+        assert int(equal) == sum(1 << int(i) for i in np.flatnonzero(part == code))
+        assert low == part[here].min(initial=255)
+        assert high == (part[here] + np.uint8(1)).max(initial=0)  # 255 is missing, and becomes 0

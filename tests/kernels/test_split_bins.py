@@ -129,6 +129,30 @@ def test_searches_of_categories_are_the_general_one(monkeypatch, forest, n_class
         assert len(_digests(monkeypatch, make, X, y, weight)) == 1, seed
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_categories_that_differ_are_parted_by_their_shares(monkeypatch, n_classes, weighted):
+    """Large nodes, where categories are cut in the order of their shares: it is never made."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        X = random.integers(0, [3, 12, 100, 255], (4000, 4)).astype(float)
+        if seed % 2:
+            X[random.random(X.shape) < 0.05] = np.nan
+        y = (X[:, 1] > 7) + (X[:, 2] % 3 > 1) + random.integers(0, 3, 4000)
+        weight = random.integers(1, 4, 4000) if weighted else None
+
+        def make(seed=seed):
+            return hb.ExtraTreesClassifier(
+                n_estimators=3,
+                categorical_features=[0, 1, 2, 3],
+                max_features=None,
+                min_samples_leaf=20,
+                random_state=seed,
+            )
+
+        assert len(_digests(monkeypatch, make, X, y % n_classes, weight)) == 1, seed
+
+
 @pytest.mark.parametrize("criterion", ["squared_error", "friedman_mse", "poisson"])
 @pytest.mark.parametrize("forest", [hb.RandomForestRegressor, hb.ExtraTreesRegressor])
 def test_searches_of_categories_by_values_are_the_general_one(monkeypatch, forest, criterion):

@@ -78,27 +78,17 @@ def plan_all(slots, node, desk_at, drawn):
     return 0.0
 
 
-@step
-def plan_drawn(slots, node, desk_at, drawn):
-    """Draw the features of a node's next round, after ``drawn`` of them (Fisher-Yates).
+@inlined
+def draw_features(problem, desk, varies, key, drawn):
+    """Draw from the listed features for a node's next round, after ``drawn`` (Fisher-Yates).
 
     Features are drawn until ``max_features`` of them were not constant: a constant feature
     offers no split, so it does not count. Under the other rule it does, and more than
     ``max_features`` are only drawn as long as all were constant. A feature that is listed
     though it is known to be constant is listed as -1.
     """
-    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    desk = load_desk(slots, desk_at)
     words, features = desk.words, desk.features
     counts, n_features = problem.whole[COUNT_CONSTANT], problem.whole[N_FEATURES]
-    if drawn == 0:
-        if problem.whole[ROW_STRIDE] > 0:
-            first, last = int64(nodes.first[node]), int64(nodes.last[node])
-            find_ranges(problem, rows.row, first, last, scratch)
-        else:
-            recall_varying(problem, nodes, node, scratch.varies)
-        list_features(problem, desk, scratch.varies, counts != 0, nodes.key[node])
     n_candidates = words[WORD_FEATURES]
     need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
     if counts and drawn > 0:
@@ -106,16 +96,33 @@ def plan_drawn(slots, node, desk_at, drawn):
     last_place = min(drawn + max(int64(0), need), n_candidates)
     if problem.whole[MAX_FEATURES] < n_features:
         for place in range(drawn, last_place):
-            other = place + draw_below(nodes.key[node], place, n_candidates - place)
+            other = place + draw_below(key, place, n_candidates - place)
             chosen = features[other]
             features[other] = features[place]
             features[place] = chosen
     if counts:
         for place in range(drawn, last_place):
-            if not scratch.varies[features[place]]:
+            if not varies[features[place]]:
                 features[place] = -1
     words[WORD_MORE if drawn > 0 else WORD_DRAWN] = last_place
     words[NEXT_TASK] = drawn
+
+
+@step
+def plan_drawn(slots, node, desk_at, drawn):
+    """Draw the features of a node's next round; before the first one, list those that vary."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk = load_desk(slots, desk_at)
+    if drawn == 0:
+        if problem.whole[ROW_STRIDE] > 0:
+            first, last = int64(nodes.first[node]), int64(nodes.last[node])
+            find_ranges(problem, rows.row, first, last, scratch)
+        else:
+            recall_varying(problem, nodes, node, scratch.varies)
+        everyone = problem.whole[COUNT_CONSTANT] != 0
+        list_features(problem, desk, scratch.varies, everyone, nodes.key[node])
+    draw_features(problem, desk, scratch.varies, nodes.key[node], drawn)
     return 0.0
 
 

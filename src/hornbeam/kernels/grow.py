@@ -8,7 +8,8 @@ Depth-first, level-wise and best-first growth differ only in which node of the f
 is next. Several threads first work together on large nodes, each on other features;
 small nodes are put aside as tasks, and each task is grown with all below it by a single
 thread running the same loop on a tile of the codes. What a node becomes depends on its
-rows and its key alone, so the tree does not depend on who did what.
+rows and its key alone, so the tree does not depend on who did what. A node of few rows may
+be grown with all below it by a kernel of its own (kernels/block.py).
 
 All state lives in arrays: when room runs out the loop returns FULL, the caller makes
 room, and calling it again goes on where it was.
@@ -20,26 +21,28 @@ import math
 
 from numba import int64, types
 
-from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.split import ask_about_node, is_pair, is_small, nothing_better
+from hornbeam.kernels.split import (
+    ask_about_node,
+    is_block,
+    is_pair,
+    is_small,
+    may_split,
+    nothing_better,
+)
 from hornbeam.kernels.state import (
     ASK_RANGES,
     BEST_FIRST,
     CAPACITY,
-    CATEGORY_WORDS,
     CLOSED,
     COUNT_CONSTANT,
     DONE,
     FULL,
+    GROW_BLOCK,
     GROWTH,
     KNOWS_CONSTANT,
     LEVEL_WISE,
-    MAX_DEPTH,
     MAX_FEATURES,
     MAX_LEAVES,
-    MIN_LEAF,
-    MIN_SPLIT,
-    MIN_WEIGHT_LEAF,
     N_FEATURES,
     NODES_AT,
     NUMBER_ANEW,
@@ -47,6 +50,8 @@ from hornbeam.kernels.state import (
     PROBLEM_AT,
     RANDOM_CUTS,
     READY,
+    ROOM_NODES,
+    ROOM_SETS,
     ROW_STRIDE,
     SCRATCH_AT,
     SEARCH_TOGETHER,
@@ -124,20 +129,6 @@ def pop(slots, problem, desk, desk_at):
 
 
 @inlined
-def may_split(problem, nodes, node):
-    """Whether the pre-pruning rules let a node be searched at all."""
-    whole, real = problem.whole, problem.real
-    count = nodes.last[node] - nodes.first[node]
-    return (
-        nodes.depth[node] < whole[MAX_DEPTH]
-        and count >= whole[MIN_SPLIT]
-        and count >= 2 * whole[MIN_LEAF]
-        and nodes.weight[node] >= 2 * real[MIN_WEIGHT_LEAF]
-        and nodes.impurity[node] > EPSILON
-    )
-
-
-@inlined
 def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
@@ -203,12 +194,12 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
 
 @inlined
 def has_room(problem, desk, shared):
-    """Whether every thread can still make two nodes and one category set."""
+    """Whether every thread can still make as many nodes and category sets as it does at once."""
     whole = problem.whole
     threads = whole[THREADS]
     return (
-        atomic_load(shared, NODE_COUNT) + 2 * threads <= whole[CAPACITY]
-        and atomic_load(shared, WORD_SETS) + whole[CATEGORY_WORDS] * threads <= whole[SET_CAPACITY]
+        atomic_load(shared, NODE_COUNT) + whole[ROOM_NODES] * threads <= whole[CAPACITY]
+        and atomic_load(shared, WORD_SETS) + whole[ROOM_SETS] * threads <= whole[SET_CAPACITY]
         and desk.words[WORD_TAIL] + 2 <= whole[CAPACITY]
     )
 
@@ -279,6 +270,9 @@ def expand(slots, desk_at, rank, size):
             words[WORD_NODE] = node
             if node >= 0:
                 words[WORD_FOUND] = 0
+                if size == 1 and problem.whole[GROW_BLOCK] != 0 and is_block(nodes, node):
+                    call_address(problem.whole[GROW_BLOCK], (slots, int64(node), desk_at))
+                    continue
                 call_address(problem.whole[PLAN], (slots, int64(node), desk_at, int64(0)))
         barrier(words, size)
         if rank > 0 and atomic_load(shared, STOP) != 0:

@@ -20,6 +20,7 @@ LANES = 32
 SUM_LANES = 8  # real numbers take eight times the room
 PLACE_LANES = 16
 PART_LANES = 8
+BLOCK_LANES = 64  # rows of a block, see kernels/block.py
 _SHUFFLED = 32  # bytes of a vector
 
 
@@ -271,6 +272,60 @@ def count_up_to_place(typing_context: Any, places: Any, at: Any, limit: Any) -> 
         return builder.zext(builder.ctpop(bits), ir.IntType(64))
 
     return signature, generate
+
+
+def _make_block_comparison(sign: str) -> Any:
+    """``rows(codes, at, code)``: compare ``codes[at : at + 64]`` with a code; a bit for each."""
+
+    @intrinsic
+    def rows(typing_context: Any, codes: Any, at: Any, code: Any) -> Any:
+        signature = types.uint64(codes, types.int64, types.uint8)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            lanes = ir.VectorType(ir.IntType(8), BLOCK_LANES)
+            content = _vector(context, builder, sig.args[0], args[0], args[1], lanes)
+            limit = _splat(builder, args[2], lanes)
+            holds = builder.icmp_unsigned(sign, builder.load(content, align=1), limit)
+            return builder.bitcast(holds, ir.IntType(BLOCK_LANES))
+
+        return signature, generate
+
+    return rows
+
+
+rows_up_to, rows_equal = _make_block_comparison("<="), _make_block_comparison("==")
+
+
+def _make_block_extreme(which: str, added: int, others: int) -> Any:
+    """``code(codes, at, rows)``: the extreme of 64 codes, of those whose bit is set in ``rows``."""
+
+    @intrinsic
+    def code(typing_context: Any, codes: Any, at: Any, rows: Any) -> Any:
+        signature = types.int64(codes, types.int64, types.uint64)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            byte = ir.IntType(8)
+            lanes = ir.VectorType(byte, BLOCK_LANES)
+            address = _vector(context, builder, sig.args[0], args[0], args[1], lanes)
+            moved = ir.Constant(lanes, [added] * BLOCK_LANES)
+            content = builder.add(builder.load(address, align=1), moved)
+            chosen = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), BLOCK_LANES))
+            content = builder.select(chosen, content, ir.Constant(lanes, [others] * BLOCK_LANES))
+            reduce = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(byte, [lanes]),
+                f"llvm.vector.reduce.{which}.v{BLOCK_LANES}i8",
+            )
+            return builder.zext(builder.call(reduce, [content]), ir.IntType(64))
+
+        return signature, generate
+
+    return code
+
+
+lowest_code = _make_block_extreme("umin", 0, 255)
+# The largest known code plus 1; a missing code, 255, becomes 0.
+highest_code = _make_block_extreme("umax", 1, 0)
 
 
 @intrinsic

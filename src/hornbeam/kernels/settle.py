@@ -80,8 +80,28 @@ def summarise(problem, rows, nodes, node, scratch, first, last):
 
 
 @inlined
-def make_children(problem, rows, nodes, node, middle, scratch, shared):
-    """Make both children of a node whose rows are parted at ``middle``."""
+def note_split(problem, nodes, node, desk, rank):
+    """Write down the best split of a node, but for its category set."""
+    nodes.feature[node] = desk.best_feature[rank]
+    nodes.missing_left[node] = desk.best_missing_left[rank]
+    if problem.whole[RANDOM_CUTS]:
+        nodes.threshold[node] = desk.best_threshold[rank]
+
+
+@inlined
+def note_gain(problem, nodes, node, child):
+    """Write down what a split gains; returns whether that is enough."""
+    left, right = nodes.weight[child], nodes.weight[child + 1]
+    remaining = left * nodes.impurity[child] + right * nodes.impurity[child + 1]
+    decrease = nodes.impurity[node] - remaining / (left + right)
+    gain = nodes.weight[node] / problem.real[TOTAL_WEIGHT] * decrease
+    nodes.gain[node] = gain
+    return gain + EPSILON >= problem.real[MIN_DECREASE]
+
+
+@inlined
+def add_children(problem, nodes, node, middle, shared):
+    """Add both children of a node whose rows are parted at ``middle``; returns the first."""
     child = claim(shared, NODE_COUNT, 2, problem.whole[THREADS] == 1)
     nodes.child[node] = child
     n_features = problem.whole[N_FEATURES]
@@ -95,6 +115,13 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
         if problem.whole[KNOWS_CONSTANT]:
             for f in range(n_features):
                 nodes.constant[new * n_features + f] = nodes.constant[node * n_features + f]
+    return child
+
+
+@inlined
+def make_children(problem, rows, nodes, node, middle, scratch, shared):
+    """Make both children of a node whose rows are parted at ``middle``."""
+    child = add_children(problem, nodes, node, middle, shared)
     # Where sums are exact, the totals of the larger child are what the smaller one leaves.
     subtract = problem.whole[WHOLE_WEIGHTS] and problem.whole[N_LABELS] == 1
     left_rows, right_rows = middle - nodes.first[node], nodes.last[node] - middle
@@ -131,22 +158,14 @@ def settle(slots, node, desk_at, size):
     if desk.best_score[rank] == -math.inf:
         return 0.0
     feature = desk.best_feature[rank]
-    nodes.feature[node] = feature
-    nodes.missing_left[node] = desk.best_missing_left[rank]
-    if problem.whole[RANDOM_CUTS]:
-        nodes.threshold[node] = desk.best_threshold[rank]
+    note_split(problem, nodes, node, desk, rank)
     middle = int64(call_address(problem.whole[PART], (slots, node, desk_at, rank)))
     if problem.is_category[feature]:
         call_address(problem.whole[KEEP_SET], (slots, node, rank, desk_at))
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
     if problem.whole[CONSTRAINED]:
         call_address(problem.whole[HAND_ON_BOUNDS], (slots, node))
-    left, right = nodes.weight[child], nodes.weight[child + 1]
-    remaining = left * nodes.impurity[child] + right * nodes.impurity[child + 1]
-    decrease = nodes.impurity[node] - remaining / (left + right)
-    gain = nodes.weight[node] / problem.real[TOTAL_WEIGHT] * decrease
-    nodes.gain[node] = gain
-    return float64(gain + EPSILON >= problem.real[MIN_DECREASE])
+    return float64(note_gain(problem, nodes, node, child))
 
 
 SETTLE_SIGNATURE = float64(SLOTS, int64, int64, int64)

@@ -13,6 +13,8 @@ import math
 
 from numba import float64, int64, uint64
 
+from hornbeam.dtypes import EPSILON
+from hornbeam.kernels.lanes import BLOCK_LANES
 from hornbeam.kernels.order import ENTRY_MASK, cell_keys
 from hornbeam.kernels.state import (
     ANSWER_KEY,
@@ -41,8 +43,10 @@ from hornbeam.kernels.state import (
     CELL_LIMIT,
     CONSTRAINED,
     COUNT,
+    MAX_DEPTH,
     MAX_FEATURES,
     MIN_LEAF,
+    MIN_SPLIT,
     MIN_WEIGHT_LEAF,
     N_CLASSES,
     N_FEATURES,
@@ -135,6 +139,26 @@ NUMBER_SIGNATURE = float64(SLOTS, int64)
 def is_small(nodes, node):
     """Whether a single thread searches the node, whoever else is at the desk."""
     return nodes.last[node] - nodes.first[node] <= SMALL_ROWS
+
+
+@inlined
+def may_split(problem, nodes, node):
+    """Whether the pre-pruning rules let a node be searched at all."""
+    whole, real = problem.whole, problem.real
+    count = nodes.last[node] - nodes.first[node]
+    return (
+        nodes.depth[node] < whole[MAX_DEPTH]
+        and count >= whole[MIN_SPLIT]
+        and count >= 2 * whole[MIN_LEAF]
+        and nodes.weight[node] >= 2 * real[MIN_WEIGHT_LEAF]
+        and nodes.impurity[node] > EPSILON
+    )
+
+
+@inlined
+def is_block(nodes, node):
+    """Whether the rows of a node are as few as a word has bits (see kernels/block.py)."""
+    return nodes.last[node] - nodes.first[node] <= BLOCK_LANES
 
 
 @inlined

@@ -3,7 +3,8 @@
 This is `split_categories.search_category` for forests: byte codes, one output, and the
 cautious rule. The splits are the same, but for rounding; there is no list of keys in between,
 and the criterion is part of the kernel. Classes whose weights are not whole numbers, or which
-take more than one order of the categories, are left to the general search.
+take more than one order of the categories, are left to the general search; random splits by
+class weights have one of their own (kernels/split_random_categories.py).
 """
 
 from __future__ import annotations
@@ -14,15 +15,11 @@ from typing import Any
 
 from numba import float64, int64, uint64
 
-from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.split import beats
 from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, keep_split
 from hornbeam.kernels.split_categories import (
     cut_means,
-    draw_class,
-    draw_forced,
-    draw_right,
     draw_subset,
     explained,
     is_clear,
@@ -31,6 +28,7 @@ from hornbeam.kernels.split_categories import (
 )
 from hornbeam.kernels.state import (
     ABSENT,
+    ASK_ANEW,
     ASK_IN_SPARE,
     ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
@@ -48,7 +46,6 @@ from hornbeam.kernels.state import (
     ROWS_AT,
     SCRATCH_AT,
     SEARCH_CATEGORY,
-    UNIT_WEIGHTS,
     WHOLE_WEIGHTS,
     load_desk,
     load_nodes,
@@ -56,7 +53,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, count_bits, trailing_zeros
+from hornbeam.runtime.atomics import call_address, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
 
@@ -64,9 +61,15 @@ from hornbeam.runtime.random import derive_for_feature
 
 
 @inlined
+def name_group(scratch, group, code):
+    """Let a group be a category."""
+    scratch.keys[group] = uint64(code) << uint64(32)
+
+
+@inlined
 def note_group(scratch, group, code):
     """Let a category be a group of one key."""
-    scratch.keys[group] = uint64(code) << uint64(32)
+    name_group(scratch, group, code)
     scratch.group_start[group] = group
     scratch.group_order[group] = group
 
@@ -104,10 +107,9 @@ def shares_differ(scratch, n_groups, n_classes, n_rows):
         all_sums[k] = 0.0
     all_weight, between, common = 0.0, 0.0, 0.0
     for group in range(n_groups):
-        start = category_of(scratch, group) * n_classes
         weight, squares = 0.0, 0.0
         for k in range(n_classes):
-            amount = float64(words[start + k] & WEIGHT_MASK)
+            amount = float64(words[group * n_classes + k] & WEIGHT_MASK)
             weight += amount
             squares += amount * amount
             all_sums[k] += amount
@@ -118,16 +120,20 @@ def shares_differ(scratch, n_groups, n_classes, n_rows):
     return is_clear(between - common, all_weight - common, n_rows, n_groups)
 
 
+@inlined
+def share_of(scratch, group, n_classes, which):
+    """The share of a class in a group."""
+    words, weight = scratch.cell_words, int64(0)
+    for k in range(n_classes):
+        weight += words[group * n_classes + k] & WEIGHT_MASK
+    return float64(words[group * n_classes + which] & WEIGHT_MASK) / float64(weight)
+
+
 @part
 def order_by_share(scratch, n_groups, n_classes, which):
     """Order the groups by the share of a class."""
     for group in range(n_groups):
-        start = category_of(scratch, group) * n_classes
-        weight = int64(0)
-        for k in range(n_classes):
-            weight += scratch.cell_words[start + k] & WEIGHT_MASK
-        amount = scratch.cell_words[start + which] & WEIGHT_MASK
-        scratch.group_mean[group] = float64(amount) / float64(weight)
+        scratch.group_mean[group] = share_of(scratch, group, n_classes, which)
     merge_sort(scratch.group_mean, scratch.group_order, scratch.group_spare, n_groups)
 
 
@@ -144,52 +150,39 @@ def note_members(problem, scratch, feature, n_groups, n_left, desk, rank):
 
 # --- class weights ---------------------------------------------------------------------
 
-# The categories of so few rows are seldom told apart by their classes: they need no cells.
-FEW_ROWS = 64
-
-
-@inlined
-def note_codes(problem, rows, codes, feature, first, n_rows):
-    """List the codes of a node's rows; returns a bit for each of them, missing ones come last."""
-    n_codes, offset = problem.n_codes[feature], feature * problem.whole[N_ROWS]
-    bins, row, present = problem.bins, rows.row, uint64(0)
-    for i in range(n_rows):
-        code = min(int64(bins[offset + row[first + i]]), n_codes)
-        codes[i] = code
-        present |= uint64(1) << uint64(code)
-    return present
-
-
-@part
-def draw_codes(known, n_groups, key):
-    """The subset of `draw_subset`, as a bit for each category."""
-    forced_left, forced_right = draw_forced(n_groups, key)
-    chosen, left, group = known, uint64(0), int64(0)
-    while chosen != uint64(0):
-        code = trailing_zeros(chosen)
-        right = draw_right(key, code, group, forced_left, forced_right)
-        left |= uint64(1 - right) << uint64(code)
-        chosen &= chosen - uint64(1)
-        group += 1
-    return left
-
 
 @inlined
 def list_class_groups(scratch, n_codes, n_classes):
-    """List the categories that a node has; returns how many."""
-    n_groups = int64(0)
+    """List the categories that a node has; returns how many, and how many rows have none.
+
+    Their cells become neighbours: those of a group begin at its number times ``n_classes``.
+    """
+    words, n_groups, n_missing = scratch.cell_words, int64(0), int64(0)
     for group in range(list_occupied(scratch, n_codes)):
         code, content = category_of(scratch, group), int64(0)
         for k in range(n_classes):
-            content += scratch.cell_words[code * n_classes + k]
-        if content > 0:  # where rows are many, all codes are noted
-            note_group(scratch, n_groups, code)
-            n_groups += 1
-    return n_groups
+            word = words[code * n_classes + k]
+            words[code * n_classes + k] = 0
+            words[n_groups * n_classes + k] = word
+            content += word
+        name_group(scratch, n_groups, code)
+        n_groups += content > 0  # where rows are many, all codes are noted
+    for k in range(n_classes):
+        n_missing += words[n_codes * n_classes + k] >> 32
+    return n_groups, n_missing
 
 
-def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_class_scan`."""
+@inlined
+def clear_class_groups(scratch, n_groups, n_codes, n_classes):
+    """Leave nothing in the cells of groups and of missing values."""
+    for cell in range(n_groups * n_classes):
+        scratch.cell_words[cell] = 0
+    for k in range(n_classes):
+        scratch.cell_words[n_codes * n_classes + k] = 0
+
+
+def make_sides_judge(score: Callable[..., float], variant: str | None) -> Any:
+    """Score one split of the categories; ``score`` as in `scan.make_class_scan`."""
 
     def judge_sides(problem, scratch, feature, counted, missing_left, place, desk, rank):
         """Keep a split whose class weights on the left are in ``left`` if it is the best.
@@ -208,7 +201,8 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
         if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
             return False
-        squares, span = (left_squares, right_squares), problem.class_start
+        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
+        squares = (left_squares, right_squares)
         value = score(left, right, left_weight, right_weight, span, 1, squares)
         if not beats(desk, rank, feature, value):
             return False
@@ -217,27 +211,30 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         keep_split(desk, rank, feature, value, place, side, math.nan)
         return True
 
-    judge = part_of(judge_sides, variant)
+    return part_of(judge_sides, variant)
 
-    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
-        """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
+
+def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
+    """The kernel; ``score`` as in `scan.make_class_scan`."""
+    judge = make_sides_judge(score, variant)
+
+    def try_order(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank):
+        """Score every cut of the groups in their order."""
         n_classes, words, left = scratch.ask[ASK_N_TOTALS], scratch.cell_words, scratch.left
         missing_at = problem.n_codes[feature] * n_classes
         best_cut = int64(-1)
-        for missing_left in range(1 + (n_missing > 0 and only < 0)):
+        for missing_left in range(1 + (n_missing > 0)):
             content = int64(0)
             for k in range(n_classes):
                 added = words[missing_at + k] if missing_left else 0
                 left[k] = float64(added & WEIGHT_MASK)
                 content += added
-            for place in range(n_groups if only < 0 else only):
-                start = category_of(scratch, scratch.group_order[place]) * n_classes
+            for place in range(n_groups):
+                start = scratch.group_order[place] * n_classes
                 for k in range(n_classes):
                     added = words[start + k]
                     left[k] += float64(added & WEIGHT_MASK)
                     content += added
-                if only >= 0 and place + 1 < only:
-                    continue
                 counted = (node_rows, content >> 32, n_missing)
                 if judge(problem, scratch, feature, counted, missing_left, place, desk, rank):
                     best_cut = place
@@ -246,95 +243,27 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
 
     try_groups = part_of(try_order, variant)
 
-    def try_few(problem, rows, scratch, feature, first, last, key, desk, rank):
-        """Draw a subset of a node's categories without counting them one by one.
-
-        Returns how many categories there are, counting the missing values as one; -1 if they
-        may differ by more than chance, so that they must be counted.
-        """
-        n_codes, node_rows = problem.n_codes[feature], last - first
-        codes, left, labels, stats = scratch.row_sides, scratch.left, rows.labels, rows.stats
-        present = note_codes(problem, rows, codes, feature, first, node_rows)
-        known = present & ((uint64(1) << uint64(n_codes)) - uint64(1))
-        missing = int64(present != known)
-        n_groups = count_bits(known)
-        if may_differ(node_rows, n_groups):
-            return int64(-1)
-        if n_groups == 0 or n_groups + missing < 2:
-            return int64(1)
-        chosen = draw_codes(known, n_groups, key)
-        left_rows, second = int64(0), int64(0)
-        if problem.whole[UNIT_WEIGHTS] and scratch.ask[ASK_N_TOTALS] == 2:
-            for i in range(node_rows):
-                goes_left = int64((chosen >> uint64(codes[i])) & uint64(1))
-                left_rows += goes_left
-                second += goes_left & int64(labels[first + i])
-            left[0], left[1] = float64(left_rows - second), float64(second)
-        else:
-            for k in range(scratch.ask[ASK_N_TOTALS]):
-                left[k] = 0.0
-            for i in range(node_rows):
-                goes_left = int64((chosen >> uint64(codes[i])) & uint64(1))
-                left_rows += goes_left
-                left[labels[first + i]] += float64(goes_left) * stats[first + i]
-        counted, only = (node_rows, left_rows, missing), count_bits(chosen)
-        if judge(problem, scratch, feature, counted, int64(0), only - 1, desk, rank):
-            member_at = rank * problem.whole[MAX_CATEGORIES]
-            for code in range(n_codes):
-                side = LEFT if (chosen >> uint64(code)) & uint64(1) else RIGHT
-                here = (known >> uint64(code)) & uint64(1)
-                desk.member[member_at + code] = side if here else ABSENT
-        return n_groups + missing
-
-    draw_few = part_of(try_few, variant)
-
     def search_class_categories(slots, node, feature, rank, desk_at):
-        problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+        problem = load_problem(slots, PROBLEM_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk, general = load_desk(slots, desk_at), problem.whole[SEARCH_CATEGORY]
         if not problem.whole[WHOLE_WEIGHTS]:
             return call_address(general, (slots, node, feature, rank, desk_at))
-        first, last = int64(nodes.first[node]), int64(nodes.last[node])
+        node_rows = int64(nodes.last[node]) - int64(nodes.first[node])
         n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
-        key, words = derive_for_feature(nodes.key[node], feature), scratch.cell_words
-        few = n_codes < WORD_BITS and (last - first <= FEW_ROWS or n_codes <= 2)
-        if few and problem.whole[RANDOM_CUTS]:
-            n_found = draw_few(problem, rows, scratch, feature, first, last, key, desk, rank)
-            if n_found >= 0:
-                return float64(n_found > 1)
         call_address(problem.whole[FILL], (slots, node, feature))
-        n_groups = list_class_groups(scratch, n_codes, n_classes)
-        n_missing = int64(0)
-        for k in range(n_classes):
-            n_missing += words[n_codes * n_classes + k] >> 32
+        n_groups, n_missing = list_class_groups(scratch, n_codes, n_classes)
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
-        differ = shares_differ(scratch, n_groups, n_classes, last - first)
-        only, listed = int64(-1), True
-        if not varies:
-            listed = False
-        elif problem.whole[RANDOM_CUTS]:
-            if differ:
-                which = draw_class(problem, scratch, key)
-                order_by_share(scratch, n_groups, n_classes, which)
-                only = cut_means(scratch, n_groups, key, True)
-            else:
-                only = draw_subset(scratch, n_groups, key)
-        elif not differ:
-            shuffle_groups(scratch, n_groups, key)
+        listed = varies
+        if not shares_differ(scratch, n_groups, n_classes, node_rows):
+            shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         elif n_classes == 2:
             order_by_share(scratch, n_groups, n_classes, int64(1))
         else:
             listed = False
         if listed:
-            try_groups(
-                problem, scratch, feature, n_groups, only, n_missing, last - first, desk, rank
-            )
-        for group in range(n_groups):
-            start = category_of(scratch, group) * n_classes
-            for k in range(n_classes):
-                words[start + k] = 0
-        for k in range(n_classes):
-            words[n_codes * n_classes + k] = 0
+            try_groups(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank)
+        clear_class_groups(scratch, n_groups, n_codes, n_classes)
         if varies and not listed:
             return call_address(general, (slots, node, feature, rank, desk_at))
         return float64(varies)

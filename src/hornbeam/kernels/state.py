@@ -86,7 +86,12 @@ FILL = 49  # address of kernels.split_bins.fill_class_cells
 RANDOM_TIES = 50  # equally good splits are told apart by chance, not by their features
 LOGS = 51  # the second moment of a value is y log y, not its square
 LANE_WIDTH = 52  # lanes of the features of a row: ROW_STRIDE, rounded up to whole vectors
-N_WHOLE = 53
+GROW_BLOCK = 53  # address of kernels.block.grow_block, 0 where it may not be used
+JUDGE_BLOCK = 54  # address of the criterion's kernel that it calls
+PART_GROUPS = 55  # address of kernels.block.part_groups
+ROOM_NODES = 56  # how many nodes a thread makes at once
+ROOM_SETS = 57  # ... and how many words of category sets
+N_WHOLE = 58
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -197,6 +202,12 @@ class Scratch(NamedTuple):
     lane_counts: U1  # per class and feature: rows below the cut, then rows without a value
     lane_rows: I8  # ... in large nodes; or both in one word, see kernels/split_bins.py
     lane_sums: F8  # per statistic and feature: sums below the cut, then of rows without a value
+    block_codes: U1  # codes of few rows, feature by feature (kernels/block.py)
+    block_classes: U8  # per class: a bit for each of these rows that has it, in a node
+    block_labels: U8  # ... in all of them
+    block_groups: U8  # per category group of a node: its rows; then those on the left
+    block_rows: U8  # per node that waits: its rows
+    block_nodes: I4  # ... and its number
     labels: I4  # labels of a node's rows, its classes numbered anew
     new_number: I4  # of each class
     class_span: I8  # class_start for these numbers

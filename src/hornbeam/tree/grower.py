@@ -18,7 +18,7 @@ from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.grow import expand
-from hornbeam.kernels.lanes import LANES, PART_LANES, PLACE_LANES
+from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import COUNT_SIGNATURE, RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
@@ -149,13 +149,19 @@ class Stage:
         self.whole = self.problem.whole
         self.criterion, self.rules = criterion, rules
         self.together = search_together(criterion, rules, self.problem)
+        self.grow_block = int(self.whole[s.GROW_BLOCK])
+        # a block grows at once into a tree in which every row has a leaf of its own
+        n_splits = max(1, min(BLOCK_LANES, most_rows) - 1) if self.grow_block else 1
+        self.whole[s.ROOM_NODES] = 2 * n_splits
+        self.whole[s.ROOM_SETS] = n_splits * self.whole[s.CATEGORY_WORDS]
         self.whole[s.THREADS] = size
         if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
             self.whole[s.TASK_ROWS] = 0  # the whole table is as small as a tile
         if self.whole[s.TASK_ROWS] > 0:
             compiled(make_tile, TILE_SIGNATURE)
         self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
-        n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size
+        self.whole[s.CAPACITY] += 2 * size * n_splits
+        n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size * n_splits
         self.whole[s.SET_CAPACITY] = n_sets * self.whole[s.CATEGORY_WORDS]
         self.shared = new_shared()
         self.nodes = _make_nodes(self.whole, rules)
@@ -163,7 +169,14 @@ class Stage:
         self.tasks = np.zeros(self.whole[s.CAPACITY], np.int32)
         self.team_desk = _make_desk(self.whole, self.shared, size, int(self.whole[s.CAPACITY]))
         self.scratches = [
-            _make_scratch(self.whole, most_rows, criterion, self.together is not None, self.tasks)
+            _make_scratch(
+                self.whole,
+                most_rows,
+                criterion,
+                self.together is not None,
+                self.grow_block != 0,
+                self.tasks,
+            )
             for _ in range(size)
         ]
         # A tree on the rows of a task has fewer than twice as many nodes.
@@ -198,11 +211,12 @@ class Stage:
         unit = bool(np.all(weight == 1.0))
         even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
         lane_rows = int(MAX_BINS // weight.max(initial=1.0)) if even else 0
-        together = 0
+        together, block = 0, 0
         # counts of random cuts are rows, so these must weigh 1
         least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
         if self.together is not None and lane_rows >= least:
             together = self._address_of(self.together, TOGETHER_SIGNATURE)
+            block = self.grow_block
         # the special search of categories counts classes by weights that are whole numbers
         counts = self.whole[s.KEEP_SET] and self.whole[s.N_LABELS]
         general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
@@ -211,6 +225,7 @@ class Stage:
                 set_addresses(problem.whole, general_category_steps(self.criterion, self.rules))
             problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
             problem.whole[s.SEARCH_TOGETHER] = together
+            problem.whole[s.GROW_BLOCK] = block
             problem.whole[s.LANE_ROWS] = lane_rows
             if self.whole[s.ORDER] and not self.whole[s.ROWS_ONLY]:
                 count = count_labels if unit and self.whole[s.N_LABELS] == 1 else count_sums
@@ -268,7 +283,7 @@ class Stage:
 
     def _make_room(self) -> None:
         """Double what has run full; everything goes on where it was."""
-        needed = self.shared[s.WORD_SETS] + self.size * self.whole[s.CATEGORY_WORDS]
+        needed = self.shared[s.WORD_SETS] + self.size * self.whole[s.ROOM_SETS]
         if needed > self.whole[s.SET_CAPACITY]:
             sets = _enlarged(self.nodes.sets, 2 * int(self.whole[s.SET_CAPACITY]))
             self.nodes = self.nodes._replace(sets=sets)
@@ -452,7 +467,7 @@ def _make_desk(whole: Array, words: Array, size: int, most_nodes: int) -> s.Desk
 
 
 def _make_scratch(
-    whole: Array, n_rows: int, criterion: Criterion, together: bool, tasks: Array
+    whole: Array, n_rows: int, criterion: Criterion, together: bool, block: bool, tasks: Array
 ) -> s.Scratch:
     n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
     width, n_classes = int(whole[s.LANE_WIDTH]), int(whole[s.N_CLASSES])
@@ -473,6 +488,10 @@ def _make_scratch(
         **dict.fromkeys(("cuts", "known_codes"), width * together),
         **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * width * together),
         "lane_sums": 6 * width * together,
+        "block_codes": int(whole[s.ROW_STRIDE]) * BLOCK_LANES * block,
+        **dict.fromkeys(("block_classes", "block_labels"), n_totals * block),
+        "block_groups": (BLOCK_LANES + 1) * block,
+        **dict.fromkeys(("block_rows", "block_nodes"), BLOCK_LANES * block),
         "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
         "new_number": n_totals,
         "class_span": 2,

@@ -15,10 +15,12 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import MAX_BINS, Array
 from hornbeam.kernels import state as s
+from hornbeam.kernels.block import GROUPS_SIGNATURE, JUDGE_SIGNATURE, grow_block, part_groups
 from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
 from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
 from hornbeam.kernels.heap import SIFT_SIGNATURE, sift
+from hornbeam.kernels.lanes import BLOCK_LANES
 from hornbeam.kernels.order import SORT_SIGNATURE, sort_rows
 from hornbeam.kernels.part import PART_SIGNATURE, part_labelled, part_moments, part_rows
 from hornbeam.kernels.scan import SCAN_SIGNATURE, SUMMARY_SIGNATURE
@@ -27,6 +29,7 @@ from hornbeam.kernels.split import (
     NUMBER_SIGNATURE,
     ORDER_SIGNATURE,
     SEARCH_SIGNATURE,
+    TOGETHER_SIGNATURE,
     number_anew,
     order_entries,
     search_number,
@@ -65,7 +68,9 @@ def usual_kernels(as_bytes: bool, classes: bool, draws: bool, random_cuts: bool)
             (order_entries, ORDER_SIGNATURE),
             (search, SEARCH_SIGNATURE),
         ]
-    elif classes and not random_cuts:
+    elif classes and random_cuts:
+        kernels.append((grow_block, TOGETHER_SIGNATURE))
+    elif classes:
         kernels.append((fill_class_cells, FILL_SIGNATURE))
     return kernels
 
@@ -116,12 +121,18 @@ def choose_steps(
         known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
         if known and n_totals > 2 and not has_categories:
             steps[s.NUMBER_ANEW] = (number_anew, NUMBER_SIGNATURE)
+        if grows_blocks(criterion, rules, codes, whole):
+            steps[s.GROW_BLOCK] = (grow_block, TOGETHER_SIGNATURE)
+            steps[s.JUDGE_BLOCK] = (criterion.block_judge, JUDGE_SIGNATURE)
+            if has_categories:
+                steps[s.PART_GROUPS] = (part_groups, GROUPS_SIGNATURE)
         if has_categories or not rules.random_cuts:
             steps[s.FILL] = (fill_class_cells, FILL_SIGNATURE)
     if has_categories:
         steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
-        # the special search leaves more than two classes to the general one
-        if criterion.category_search not in searches or (classes and n_totals > 2):
+        # the special search of the best split leaves more than two classes to the general one
+        special = _special_category_search(criterion, rules)
+        if special not in searches or (classes and n_totals > 2 and not rules.random_cuts):
             steps |= general_category_steps(criterion, rules)
     return steps
 
@@ -149,9 +160,14 @@ def _is_special(search: Any) -> bool:
 
 def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) -> Any:
     """The kernel that searches a category feature; ``special`` as that of numbers may be."""
-    if special and rules.category_split == "cautious" and criterion.category_search is not None:
-        return criterion.category_search
+    search = _special_category_search(criterion, rules)
+    if special and rules.category_split == "cautious" and search is not None:
+        return search
     return general_category_search(rules.random_cuts, rules.category_split)
+
+
+def _special_category_search(criterion: Criterion, rules: GrowthRules) -> Any:
+    return criterion.random_category_search if rules.random_cuts else criterion.category_search
 
 
 def general_category_search(random_cuts: bool, category_split: str) -> Any:
@@ -178,15 +194,32 @@ def general_category_steps(criterion: Criterion, rules: GrowthRules) -> dict[int
 
 def search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
     """The kernel that searches many features of a node at once, None if there is none."""
-    whole = problem.whole
-    if not whole[s.ROW_STRIDE] or rules.count_constant or whole[s.N_OUTPUTS] > 1:
-        return None
-    if whole[s.N_CLASSES] > CELL_LIMIT // (MAX_BINS + 1):
+    if not _may_search_together(rules, problem.whole):
         return None
     if rules.random_cuts:
         return criterion.cuts_search
     pairs = (problem.n_codes == 2) & (problem.is_category == 0)
     return criterion.pairs_search if np.count_nonzero(pairs) > 1 else None
+
+
+def grows_blocks(criterion: Criterion, rules: GrowthRules, codes: Codes, whole: Array) -> bool:
+    """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
+    usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
+    cautious = rules.category_split == "cautious" or not codes.is_category.any()
+    return bool(
+        usual
+        and cautious
+        and rules.min_samples_split <= BLOCK_LANES
+        and criterion.block_judge is not None
+        and _may_search_together(rules, whole)
+    )
+
+
+def _may_search_together(rules: GrowthRules, whole: Array) -> bool:
+    """Whether a kernel may search many features of a node at once."""
+    few_cells = whole[s.N_CLASSES] <= CELL_LIMIT // (MAX_BINS + 1)
+    single = whole[s.N_OUTPUTS] == 1
+    return bool(whole[s.ROW_STRIDE] and not rules.count_constant and single and few_cells)
 
 
 def _part_kernel(as_bytes: bool, n_labels: int, n_stats: int) -> Any:

@@ -1,0 +1,299 @@
+"""Grow a node of up to 64 rows, and all below it, as sets of bits.
+
+Most nodes of a deep tree have few rows: loops over them are too short to be fast, and most of
+their time goes to branches that nobody can predict. So the codes of such a node are copied
+once, feature by feature; a set of its rows is a word with a bit for each, and a vector
+instruction compares the codes of all rows with a cut. Classes are counted by counting bits,
+and parting a node moves nothing.
+
+This is what the growth loop does (kernels/grow.py) with the searches of kernels/split_cuts.py
+and kernels/split_random_categories.py, for random cuts by classes where every row weighs 1. The
+nodes are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from numba import float64, int64, uint8, uint64
+
+from hornbeam.dtypes import MISSING_BIN, WORD_BITS
+from hornbeam.kernels.features import draw_features, list_features
+from hornbeam.kernels.lanes import BLOCK_LANES, highest_code, lowest_code, rows_equal, rows_up_to
+from hornbeam.kernels.settle import add_children, note_gain, note_split, summarise
+from hornbeam.kernels.split import ask_about_node, may_split, nothing_better
+from hornbeam.kernels.split_bin_categories import make_sides_judge, name_group, shares_differ
+from hornbeam.kernels.split_bins import ROW_UNIT
+from hornbeam.kernels.split_categories import draw_class, may_differ
+from hornbeam.kernels.split_cuts import draw_cut
+from hornbeam.kernels.split_random import border_behind, draws_left
+from hornbeam.kernels.split_random_categories import cut_shares, draw_sides, note_groups
+from hornbeam.kernels.state import (
+    ASK_ANEW,
+    ASK_N_TOTALS,
+    CLOSED,
+    JUDGE_BLOCK,
+    KEEP_SET,
+    N_FEATURES,
+    N_TOTALS,
+    NODES_AT,
+    NUMBER_ANEW,
+    PART_GROUPS,
+    PROBLEM_AT,
+    ROW_STRIDE,
+    ROWS_AT,
+    SCRATCH_AT,
+    SPLIT,
+    TEAM_DESK_AT,
+    WORD_DRAWN,
+    WORD_FOUND,
+    WORD_LEAVES,
+    load_desk,
+    load_nodes,
+    load_problem,
+    load_rows,
+    load_scratch,
+)
+from hornbeam.runtime.atomics import call_address, count_bits, trailing_zeros
+from hornbeam.runtime.kernel import inlined, part, step
+from hornbeam.runtime.pointers import SLOTS
+from hornbeam.runtime.random import derive_for_feature
+
+# As many codes of a row are copied in a loop of one length; rows are padded to a multiple of it.
+COPIED_CODES = 16
+
+# --- a block ---------------------------------------------------------------------------
+
+
+@part
+def fill_block(problem, rows, scratch, first, n_rows):
+    """Copy codes and labels of a node's rows; returns the set of all of them."""
+    codes, labels, stride = scratch.block_codes, scratch.block_labels, problem.whole[ROW_STRIDE]
+    n_classes = problem.whole[N_TOTALS]
+    everyone, second = ~uint64(0) >> uint64(BLOCK_LANES - n_rows), uint64(0)
+    for i in range(n_rows):
+        start = rows.row[first + i] * stride
+        for feature in range(0, stride, COPIED_CODES):
+            for k in range(COPIED_CODES):
+                codes[(feature + k) * BLOCK_LANES + i] = problem.by_row[start + feature + k]
+    if n_classes == 2:
+        for i in range(n_rows):
+            second |= uint64(rows.labels[first + i]) << uint64(i)
+        labels[0], labels[1] = everyone ^ second, second
+    else:
+        for k in range(n_classes):
+            labels[k] = 0
+        for i in range(n_rows):
+            labels[rows.labels[first + i]] |= uint64(1) << uint64(i)
+    return everyone
+
+
+@inlined
+def find_varying(problem, scratch, here):
+    """Note which features have two codes in a set of rows, missing ones counting as one."""
+    codes, one = scratch.block_codes, trailing_zeros(here)
+    for feature in range(problem.whole[N_FEATURES]):
+        at = feature * BLOCK_LANES
+        alike = rows_equal(codes, at, codes[at + one]) & here
+        scratch.varies[feature] = uint8(alike != here)
+
+
+@inlined
+def part_classes(problem, scratch, here):
+    """Part a set of rows by their classes.
+
+    Where classes may be numbered anew, only those that the set has are listed, as
+    `split.number_anew` does.
+    """
+    total, n_listed, anew = scratch.total, int64(0), problem.whole[NUMBER_ANEW] != 0
+    for k in range(problem.whole[N_TOTALS]):
+        of_class = scratch.block_labels[k] & here
+        scratch.block_classes[n_listed] = of_class
+        total[n_listed] = float64(count_bits(of_class))
+        n_listed += not anew or of_class != 0
+    scratch.ask[ASK_N_TOTALS] = n_listed
+    scratch.ask[ASK_ANEW] = anew
+    scratch.class_span[1] = n_listed
+
+
+@inlined
+def sum_up(problem, rows, nodes, node, scratch, here):
+    """Totals, weight and impurity of a node that has these rows."""
+    n_classes = problem.whole[N_TOTALS]
+    scratch.ask[ASK_N_TOTALS] = n_classes
+    for k in range(n_classes):
+        scratch.total[k] = float64(count_bits(scratch.block_labels[k] & here))
+    summarise(problem, rows, nodes, node, scratch, 0, 0)
+
+
+@inlined
+def list_groups(problem, scratch, feature, known):
+    """List the categories of a set of rows, and the rows of each; returns how many there are."""
+    codes, at, n_groups = scratch.block_codes, feature * BLOCK_LANES, int64(0)
+    for word in range(0, problem.n_codes[feature], WORD_BITS):
+        present = uint64(0)
+        for i in range(BLOCK_LANES):  # not only those of the set: a loop of one length is faster
+            place = uint64(codes[at + i]) - uint64(word)
+            counts = (known >> uint64(i)) & uint64(place < WORD_BITS)
+            present |= counts << (place & uint64(WORD_BITS - 1))
+        while present != uint64(0):
+            code = word + trailing_zeros(present)
+            present &= present - uint64(1)
+            scratch.block_groups[n_groups] = rows_equal(codes, at, uint8(code)) & known
+            name_group(scratch, n_groups, code)
+            n_groups += 1
+    return n_groups
+
+
+@part
+def groups_differ(scratch, n_groups, n_classes, n_rows):
+    """Whether the groups differ by more than chance.
+
+    Fills their cells, as `split_bin_categories.list_class_groups` does, if that is asked at all.
+    """
+    if not may_differ(n_rows, n_groups):
+        return False
+    for group in range(n_groups):
+        for k in range(n_classes):
+            count = count_bits(scratch.block_groups[group] & scratch.block_classes[k])
+            scratch.cell_words[group * n_classes + k] = count * (ROW_UNIT + 1)
+    return shares_differ(scratch, n_groups, n_classes, n_rows)
+
+
+@part
+def cut_number(problem, scratch, feature, here, missing, key):
+    """Cut a number at random; returns the rows on the left, and the threshold."""
+    codes, at = scratch.block_codes, feature * BLOCK_LANES
+    low, high = lowest_code(codes, at, here), highest_code(codes, at, here) - 1
+    cut = draw_cut(problem, feature, low, high, key)
+    left = rows_up_to(codes, at, uint8(cut)) & here
+    is_cut = (left | missing) != here
+    left |= missing if draws_left(feature, is_cut, key) else uint64(0)
+    threshold = border_behind(problem, feature, cut) if is_cut else math.inf
+    return left, threshold
+
+
+@step
+def part_groups(slots, feature, node, here, missing):
+    """Part categories at random; returns how many there are.
+
+    The rows on the left are left behind the rows of the groups.
+    """
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    n_groups = list_groups(problem, scratch, feature, here ^ missing)
+    n_classes, key = scratch.ask[ASK_N_TOTALS], derive_for_feature(nodes.key[node], feature)
+    n_rows, left = count_bits(here), uint64(0)
+    if groups_differ(scratch, n_groups, n_classes, n_rows):
+        which = draw_class(problem, scratch, key)
+        cut_shares(scratch, n_groups, n_classes, which, key)
+    else:
+        draw_sides(scratch, n_groups, key)
+    for group in range(n_groups):
+        # no branch: the sides are tossed coins
+        left |= scratch.block_groups[group] & (uint64(0) - uint64(scratch.sides[group]))
+    scratch.block_groups[BLOCK_LANES] = left
+    if may_differ(n_rows, n_groups):
+        for cell in range(n_groups * n_classes):
+            scratch.cell_words[cell] = 0
+    return float64(n_groups)
+
+
+GROUPS_SIGNATURE = float64(SLOTS, int64, int64, uint64, uint64)
+
+
+# --- growth ----------------------------------------------------------------------------
+
+
+def make_block_judge(score: Callable[..., float], variant: str | None) -> Any:
+    """A kernel that keeps a split if it is the best so far, and says so.
+
+    ``score`` as in `scan.make_class_scan`. The sets are those of the rows of a node, on the left,
+    and without a value.
+    """
+    judge = make_sides_judge(score, variant)
+
+    def judge_block(slots, feature, desk_at, here, left, missing):
+        problem, scratch = load_problem(slots, PROBLEM_AT), load_scratch(slots, SCRATCH_AT)
+        for k in range(scratch.ask[ASK_N_TOTALS]):
+            scratch.left[k] = float64(count_bits(left & scratch.block_classes[k]))
+        counted, rank = (count_bits(here), count_bits(left), count_bits(missing)), int64(0)
+        side, desk = int64(left & missing != uint64(0)), load_desk(slots, desk_at)
+        return float64(judge(problem, scratch, feature, counted, side, int64(0), desk, rank))
+
+    return step(judge_block, variant)
+
+
+JUDGE_SIGNATURE = float64(SLOTS, int64, int64, uint64, uint64, uint64)
+
+
+@part
+def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
+    """Search the features that are drawn for a node; returns the rows on the left."""
+    codes, whole, rank = scratch.block_codes, problem.whole, int64(0)
+    desk.best_score[rank] = -math.inf
+    desk.best_feature[rank] = whole[N_FEATURES]
+    best = uint64(0)
+    for place in range(desk.words[WORD_DRAWN]):
+        feature, n_groups, threshold = desk.features[place], int64(0), math.nan
+        missing = rows_equal(codes, feature * BLOCK_LANES, uint8(MISSING_BIN)) & here
+        if problem.is_category[feature]:
+            n_groups = int64(
+                call_address(whole[PART_GROUPS], (slots, feature, node, here, missing))
+            )
+            left = scratch.block_groups[BLOCK_LANES]
+        else:
+            key = nodes.key[node]
+            left, threshold = cut_number(problem, scratch, feature, here, missing, key)
+        judged = (slots, feature, desk_at, here, left, missing)
+        if call_address(whole[JUDGE_BLOCK], judged) > 0.0:
+            best = left
+            desk.best_threshold[rank] = threshold
+            if n_groups > 0:
+                note_groups(problem, scratch, feature, n_groups, desk, rank)
+        if nothing_better(problem, nodes, node, desk, rank):
+            break
+    return best
+
+
+@step
+def grow_block(slots, node, desk_at):
+    """Grow a node of few rows, and all below it."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
+    first, n_rows = int64(nodes.first[node]), int64(nodes.last[node] - nodes.first[node])
+    waiting, waiting_rows, n_waiting = scratch.block_nodes, scratch.block_rows, int64(1)
+    waiting[0], waiting_rows[0] = node, fill_block(problem, rows, scratch, first, n_rows)
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, here = int64(waiting[n_waiting]), waiting_rows[n_waiting]
+        nodes.state[node] = CLOSED
+        if not may_split(problem, nodes, node):
+            continue
+        find_varying(problem, scratch, here)
+        desk.words[WORD_FOUND] = 0
+        list_features(problem, desk, scratch.varies, False, nodes.key[node])
+        draw_features(problem, desk, scratch.varies, nodes.key[node], int64(0))
+        ask_about_node(problem, nodes, node, scratch)
+        part_classes(problem, scratch, here)
+        left = search_set(slots, problem, nodes, node, scratch, desk, desk_at, here)
+        if left == uint64(0):
+            continue
+        note_split(problem, nodes, node, desk, 0)
+        if problem.is_category[nodes.feature[node]]:
+            call_address(problem.whole[KEEP_SET], (slots, node, int64(0), desk_at))
+        middle = nodes.first[node] + count_bits(left)
+        child = add_children(problem, nodes, node, middle, shared)
+        for branch in range(2):
+            of_child = left if branch == 0 else here ^ left
+            sum_up(problem, rows, nodes, child + branch, scratch, of_child)
+            waiting[n_waiting + 1 - branch] = child + branch
+            waiting_rows[n_waiting + 1 - branch] = of_child
+        if note_gain(problem, nodes, node, child):
+            nodes.state[node] = SPLIT
+            desk.words[WORD_LEAVES] += 1
+            n_waiting += 2
+    return 0.0
