@@ -38,6 +38,8 @@ from hornbeam.tree.traversal import decision_path
 BATCH = 10
 # Of equally good splits any one is taken, so that trees differ; a single tree takes the first.
 RANDOM_TIES = True
+# Few rows that are far out may matter most; a forest can afford to lose some of the other cuts.
+WIDE_CUTS = 1 / 16
 
 
 class ForestTrees(Sequence[Any]):
@@ -138,7 +140,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """A tree that reads the data; its errors name the forest."""
         template = self._template()
         cautious = getattr(self, "category_split", None) == "cautious"
-        own = {"_deal_rare": cautious}  # see `encode_bins`
+        own = {"_deal_rare": cautious, "_wide_cuts": WIDE_CUTS}  # see `encode_bins`
         template.__class__ = type(type(self).__name__, (type(template),), own)
         return template
 
