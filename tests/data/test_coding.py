@@ -307,11 +307,12 @@ def test_half_of_the_bins_are_equally_wide() -> None:
     rng = np.random.default_rng(0)
     X = rng.lognormal(0.0, 1.5, 5000)[:, None]  # few values far out
     n_alone = {
-        wide: int(np.sum(np.bincount(bins(X, half_wide=wide).columns[0]) == 1))
-        for wide in (False, True)
+        wide: int(np.sum(np.bincount(bins(X, wide=wide).columns[0]) == 1))
+        for wide in (0.0, 0.125, 0.5)
     }
-    assert n_alone[False] == 0 and n_alone[True] > 15, "the largest values have a bin each"
-    codes = bins(X, half_wide=True)
+    assert n_alone[0.0] == 0 and n_alone[0.5] > 15, "the largest values have a bin each"
+    assert n_alone[0.0] < n_alone[0.125] < n_alone[0.5]
+    codes = bins(X, wide=0.5)
     edges = codes.edges
     assert 200 < codes.n_codes[0] == len(edges) + 1 <= 255
     assert np.all(np.diff(edges) > 0)
@@ -323,6 +324,6 @@ def test_half_of_the_bins_are_equally_wide() -> None:
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e308])
 def test_wide_bins_of_any_scale(scale: float) -> None:
     X = np.random.default_rng(1).uniform(-1, 1, 2000)[:, None] * scale
-    codes = bins(X, half_wide=True)
+    codes = bins(X, wide=0.5)
     assert 200 < codes.n_codes[0] <= 255 and np.isfinite(codes.edges).all()
     np.testing.assert_array_equal(codes.columns[0], np.searchsorted(codes.edges, X[:, 0]))

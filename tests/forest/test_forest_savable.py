@@ -174,8 +174,9 @@ def test_a_pickle_with_a_foreign_store_is_refused(kind: str) -> None:
     for bad in broken:
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__({**state, "store_": bad})
-    numbers = ("seed_", "n_rows_in_", "n_draws_", "n_features_in_", "min_samples_split_")
-    for name in ("schema_", "tree_gains_", *numbers):
+    numbers = ("seed_", "n_rows_in_", "n_draws_", "n_features_in_")
+    found = ("min_samples_split_", "max_features_")
+    for name in ("schema_", "tree_gains_", *numbers, *found):
         missing = {key: value for key, value in state.items() if key != name}
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__(missing)

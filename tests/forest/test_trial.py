@@ -1,4 +1,4 @@
-"""How few rows a node may have to be split: the trial says what a large forest would show."""
+"""What a trial finds out: it says what a large forest would show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import hornbeam as hb
 from hornbeam.forest import trial
 from hornbeam.forest.bags import Bags
 from hornbeam.forest.growing import Plantation
-from hornbeam.forest.trial import Trial, find_split_size, stops
+from hornbeam.forest.trial import Trial, find_rules, stops
 from hornbeam.tree.task import Task
 
 rng = np.random.default_rng(3)
@@ -76,9 +76,12 @@ def test_errors_are_those_of_pairs_of_trees(forest: Any, size: int) -> None:
     found = trial_of(task_of(forest, noisy(forest), weight))
     ends = stops(found.nodes, size)[found.leaves]
     errors = found.nodes.value[ends] - found.truth  # (trees, rows, values)
-    pairs = [(a * b).sum(axis=1) for a, b in itertools.permutations(errors, 2)]
-    expected = weight[N // 2 :] * np.mean(pairs, axis=0)
-    np.testing.assert_allclose(found.errors(size), expected, rtol=1e-9, atol=1e-12)
+    for limit in (None, np.full(errors.shape[2], 0.3)):
+        if limit is not None:
+            errors = np.clip(errors, -limit, limit)
+        pairs = [(a * b).sum(axis=1) for a, b in itertools.permutations(errors, 2)]
+        expected = weight[N // 2 :] * np.mean(pairs, axis=0)
+        np.testing.assert_allclose(found.errors(size, limit), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_pairs_tell_the_error_of_a_large_forest() -> None:
@@ -166,7 +169,8 @@ def test_few_rows_do_not_tell() -> None:
 def test_what_is_given_is_the_least() -> None:
     task = task_of(hb.RandomForestRegressor, NOISY)
     task = replace(task, rules=replace(task.rules, min_samples_split=1000))
-    assert find_split_size(task, Bags.of(0, task.target.weight, N), False, 1) == 1000
+    found = find_rules(task, Bags.of(0, task.target.weight, N), False, 1, ["min_samples_split"])
+    assert found == task.rules
 
 
 def test_the_embedding_splits_pairs() -> None:
@@ -185,3 +189,74 @@ def test_balanced_classes(forest: Any) -> None:
     rare = (X[:, 0] + rng.normal(0, 2, N) > 2).astype(int)
     model = forest(n_estimators=3, random_state=0, class_weight="balanced_subsample")
     assert model.fit(FRAME, rare).min_samples_split_ > 2
+
+
+# --- how many features a node draws ---------------------------------------------------------
+
+TOGETHER = rng.uniform(size=(4000, 8))
+# two of eight columns tell all, but neither without the other
+LATE = np.round(50 * (TOGETHER[:, 0] - TOGETHER[:, 1]))
+
+
+ADDITIVE = TOGETHER @ np.arange(8) + rng.normal(size=4000)
+DRAWN = {hb.RandomForestRegressor: 5, hb.ExtraTreesRegressor: 7}
+
+
+@pytest.mark.quick
+@pytest.mark.mission("E4", "E5")
+@pytest.mark.parametrize("forest", DRAWN)
+def test_all_features_are_searched_where_few_are_needed_together(forest: Any) -> None:
+    model = forest(n_estimators=5, random_state=0).fit(TOGETHER, LATE)
+    assert model.max_features_ == 8
+    assert {tree.max_features_ for tree in model.estimators_} == {8}
+    told = forest(n_estimators=5, random_state=0, max_features=1.0).fit(TOGETHER, LATE)
+    assert told.digest() == model.digest()
+    assert forest(n_estimators=1).fit(TOGETHER, ADDITIVE).max_features_ == DRAWN[forest]
+
+
+@pytest.mark.parametrize("forest", DRAWN)
+def test_one_row_does_not_decide_about_features(forest: Any) -> None:
+    for row in range(5):
+        far = ADDITIVE.copy()
+        far[row] = 1e6
+        model = forest(n_estimators=1, random_state=row).fit(TOGETHER, far)
+        assert model.max_features_ == DRAWN[forest]
+
+
+@pytest.mark.parametrize("forest", DRAWN)
+def test_the_drawn_features_are_part_of_the_model(forest: Any, tmp_path: Any) -> None:
+    params = {"n_estimators": 6, "random_state": 0}
+    model = forest(**params, n_jobs=1).fit(TOGETHER, LATE)
+    digest = model.digest()
+    assert forest(**params, n_jobs=2).fit(TOGETHER, LATE).digest() == digest
+    first = forest(n_estimators=2, random_state=0, warm_start=True).fit(TOGETHER, LATE)
+    assert first.set_params(n_estimators=6).fit(TOGETHER, LATE).digest() == digest
+    assert first.max_features_ == 8
+    model.save(tmp_path / "model")
+    for again in (hb.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert again.max_features_ == again.estimators_[0].max_features_ == 8
+
+
+@pytest.mark.parametrize("forest", DRAWN)
+def test_the_split_size_is_that_of_the_features_found(forest: Any) -> None:
+    """Trees that are compared draw other features than the forest may."""
+    for y in (LATE, ADDITIVE, ADDITIVE + rng.normal(0, 20, 4000)):
+        model = forest(n_estimators=1, random_state=0).fit(TOGETHER, y)
+        told = forest(n_estimators=1, random_state=0, max_features=model.max_features_)
+        assert told.fit(TOGETHER, y).min_samples_split_ == model.min_samples_split_
+
+
+def test_features_that_are_told_or_cannot_be_tried() -> None:
+    both = np.column_stack([LATE, -LATE])
+    assert hb.RandomForestRegressor(n_estimators=1).fit(TOGETHER, both).max_features_ == 8
+    settings: list[tuple[dict[str, Any], int]] = [
+        ({"criterion": "absolute_error", "max_depth": 2}, 5),
+        ({"max_features": "sqrt"}, 2),
+        ({"max_features": None}, 8),
+        ({"max_features": 3}, 3),
+    ]
+    for params, expected in settings:
+        model = hb.RandomForestRegressor(n_estimators=1, **params).fit(TOGETHER[:400], LATE[:400])
+        assert model.max_features_ == expected
+    with pytest.raises(ValueError, match="max_features"):
+        hb.RandomForestClassifier(max_features="auto").fit(FRAME, LABEL)

@@ -149,7 +149,7 @@ def encode_bins(
     max_bins: int = MAX_BINS,
     n_jobs: int | None = None,
     seed: int = 0,
-    half_wide: bool = False,
+    wide: float = 0.0,
     deal_rare: bool = False,
 ) -> Codes:
     """Code each number by one of at most ``max_bins`` bins of its column.
@@ -166,9 +166,9 @@ def encode_bins(
         From 2 to 255.
     seed : int
         Chooses the sample of large tables.
-    half_wide : bool
-        Let half of the cuts be equally far apart, for random cuts of the range of a column:
-        few rows far out would share a bin otherwise.
+    wide : float
+        Share of the cuts that are equally far apart: few rows far out would share a bin
+        otherwise.
     deal_rare : bool
         Deal rare categories out to the frequent ones instead of putting them all into one
         code, for trees that part categories at random: one code would tell rare from frequent.
@@ -201,7 +201,7 @@ def encode_bins(
                 n_codes[feature] = max_bins
             number_categories(column, table, MISSING_BIN, out)
             return
-        edges[feature], middles[feature] = find_edges(column, max_bins, sample, half_wide)
+        edges[feature], middles[feature] = find_edges(column, max_bins, sample, wide)
         n_codes[feature] = len(middles[feature])
         assign_bins(column, _padded(edges[feature]), MISSING_BIN, out)
 
@@ -257,7 +257,7 @@ def rank_values(column: Array, codes: Array) -> int:
 
 
 def find_edges(
-    column: Array, max_bins: int, sample: Array | None, half_wide: bool = False
+    column: Array, max_bins: int, sample: Array | None, wide: float = 0.0
 ) -> tuple[Array, Array]:
     """Borders between the bins of a column of numbers, and the middle of each bin."""
     found = np.empty(max_bins + 1, column.dtype)
@@ -271,10 +271,10 @@ def find_edges(
     distinct, counts = np.unique(drawn, return_counts=True)
     below = np.arange(max(len(distinct) - 1, 0))
     if len(distinct) > max_bins:
-        wide = cut_by_width(distinct, max_bins // 2 if half_wide else 1)
+        apart = cut_by_width(distinct, int(wide * max_bins))
         cuts = np.empty(max_bins, np.int64)
-        n_cuts = cut_by_weight(counts, int(counts.sum()), max_bins - len(wide), cuts)
-        below = np.union1d(wide, cuts[:n_cuts])
+        n_cuts = cut_by_weight(counts, int(counts.sum()), max_bins - len(apart), cuts)
+        below = np.union1d(apart, cuts[:n_cuts])
     smallest = distinct[np.concatenate([[0], below + 1])].astype(np.float64)
     largest = distinct[np.concatenate([below, [-1]])].astype(np.float64)
     return midpoints(distinct[below], distinct[below + 1]), smallest / 2 + largest / 2 + 0.0
@@ -282,7 +282,7 @@ def find_edges(
 
 def cut_by_width(distinct: Array, n_bins: int) -> Array:
     """After which distinct values a bin ends, so that bins are equally wide; empty ones go."""
-    share = np.arange(1, n_bins) / n_bins
+    share = np.arange(1, n_bins) / max(1, n_bins)
     edges = float(distinct[0]) * (1.0 - share) + float(distinct[-1]) * share
     below = np.unique(np.searchsorted(distinct, edges, side="right")) - 1
     return below[(below >= 0) & (below < len(distinct) - 1)]

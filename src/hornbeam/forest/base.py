@@ -26,7 +26,7 @@ from hornbeam.forest.growing import Plantation
 from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
 from hornbeam.forest.savable import SavableForest
 from hornbeam.forest.store import ForestStore
-from hornbeam.forest.trial import find_split_size
+from hornbeam.forest.trial import TRIED, find_rules
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import CartTree
@@ -38,6 +38,8 @@ from hornbeam.tree.traversal import decision_path
 BATCH = 10
 # Of equally good splits any one is taken, so that trees differ; a single tree takes the first.
 RANDOM_TIES = True
+# Few rows that are far out may matter most; a forest can afford to lose some of the other cuts.
+WIDE_CUTS = 1 / 16
 
 
 class ForestTrees(Sequence[Any]):
@@ -119,7 +121,6 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         seed = fitted["seed_"] = earlier["seed_"] if earlier else self._draw_seed()
         y = self._target(y, matrix.shape[0], seed)
         task = template._task(schema, matrix, y, weight, fitted)
-        del fitted["max_features_"]  # that of a tree
         task = self._refine(task, template, schema)
         n_drawable = int(np.count_nonzero(task.target.weight))
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
@@ -138,7 +139,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """A tree that reads the data; its errors name the forest."""
         template = self._template()
         cautious = getattr(self, "category_split", None) == "cautious"
-        own = {"_deal_rare": cautious}  # see `encode_bins`
+        own = {"_deal_rare": cautious, "_wide_cuts": WIDE_CUTS}  # see `encode_bins`
         template.__class__ = type(type(self).__name__, (type(template),), own)
         return template
 
@@ -160,13 +161,15 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _settle(
         self, task: Task, bags: Bags, earlier: dict[str, Any], fitted: dict[str, Any]
     ) -> Task:
-        """Find out how few rows a node may have to be split, if nobody said so."""
-        size = task.rules.min_samples_split
-        if self.min_samples_split == "auto":
-            known = earlier.get("min_samples_split_")
-            size = known or find_split_size(task, bags, self._balanced, self.n_jobs)
-        fitted["min_samples_split_"] = size
-        return replace(task, rules=replace(task.rules, min_samples_split=size))
+        """Find out what nobody said: how few rows a node may have, how many features it draws."""
+        wanted = [name for name in TRIED if getattr(self, name, None) == "auto"]
+        rules = task.rules
+        if wanted and earlier:
+            rules = replace(rules, **{name: earlier[f"{name}_"] for name in wanted})
+        elif wanted:
+            rules = find_rules(task, bags, self._balanced, self.n_jobs, wanted)
+        fitted |= {f"{name}_": getattr(rules, name) for name in TRIED}
+        return replace(task, rules=rules)
 
     @property
     def _balanced(self) -> bool:

@@ -53,6 +53,8 @@ def _of_trees(forest: Any) -> dict[str, Any]:
     shared = {name: getattr(forest, name) for name in _OF_TREES}
     if shared["min_samples_split"] == "auto":
         shared["min_samples_split"] = vars(forest).get("min_samples_split_", LEAST_SPLIT)
+    if shared["max_features"] == "auto":
+        shared["max_features"] = vars(forest).get("max_features_", forest._share_drawn)
     if shared["category_split"] == "cautious":
         shared["category_split"] = "subset"
     return shared
@@ -118,9 +120,11 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
     """What forests of regression trees share."""
 
     _splitter = "best"
+    _share_drawn: float  # of the features, unless a trial finds that all are better
     _declared_as = {  # noqa: RUF012
         **FOREST_NAMES,
         "min_samples_split": "forest_split_size",
+        "max_features": "forest_features",
         "criterion": "regression_criterion",
     }
     leaf_samples: bool
@@ -236,6 +240,8 @@ class RandomForestClassifier(ForestClassifier):
         Only if X had names.
     min_samples_split_ : int
         Rows that a node needed to be split.
+    max_features_ : int
+        Features that were drawn at a node.
     feature_importances_ : array
     oob_score_ : float
     oob_decision_function_ : array of shape (n_samples, n_classes)
@@ -343,6 +349,8 @@ class RandomForestRegressor(ForestRegressor):
         Only if X had names.
     min_samples_split_ : int
         Rows that a node needed to be split.
+    max_features_ : int
+        Features that were drawn at a node.
     feature_importances_ : array
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
@@ -358,6 +366,8 @@ class RandomForestRegressor(ForestRegressor):
     True
     """
 
+    _share_drawn = 0.7
+
     def __init__(
         self,
         *,
@@ -367,7 +377,7 @@ class RandomForestRegressor(ForestRegressor):
         min_samples_split: int | float | str = "auto",
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = 0.7,
+        max_features: int | float | str | None = "auto",
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
@@ -449,6 +459,8 @@ class ExtraTreesClassifier(ForestClassifier):
         Only if X had names.
     min_samples_split_ : int
         Rows that a node needed to be split.
+    max_features_ : int
+        Features that were drawn at a node.
     feature_importances_ : array
     oob_score_ : float
     oob_decision_function_ : array of shape (n_samples, n_classes)
@@ -556,6 +568,8 @@ class ExtraTreesRegressor(ForestRegressor):
         Only if X had names.
     min_samples_split_ : int
         Rows that a node needed to be split.
+    max_features_ : int
+        Features that were drawn at a node.
     feature_importances_ : array
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
@@ -571,6 +585,7 @@ class ExtraTreesRegressor(ForestRegressor):
     """
 
     _splitter = "random"
+    _share_drawn = 0.9
 
     def __init__(
         self,
@@ -581,7 +596,7 @@ class ExtraTreesRegressor(ForestRegressor):
         min_samples_split: int | float | str = "auto",
         min_samples_leaf: int | float = 1,
         min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = 0.9,
+        max_features: int | float | str | None = "auto",
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,

@@ -22,6 +22,19 @@ PARAMETERS.update(
                 StrOptions({"auto"}),
             ],
         ),
+        "forest_features": Parameter(
+            "int, float, {'auto', 'sqrt', 'log2'} or None",
+            "Features drawn at each node; a float is a share, None means all. Features that are "
+            "constant in the node do not count. 'auto': 0.7, in extra trees 0.9, or all where a "
+            "few trees of half of the rows show that the others are predicted much better so "
+            "(see docs/forest.md).",
+            [
+                COUNT,
+                Interval(RealNotInt, 0.0, 1.0, closed="right"),
+                StrOptions({"auto", "sqrt", "log2"}),
+                None,
+            ],
+        ),
         "forest_bootstrap": Parameter(
             "bool",
             "Draw the rows of each tree with replacement; False: each tree gets all rows.",

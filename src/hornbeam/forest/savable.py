@@ -30,6 +30,7 @@ class SavableForest(SavableModel):
     n_rows_in_: int
     n_draws_: int
     min_samples_split_: int
+    max_features_: int
     n_features_in_: int
     classes_: Any
     n_classes_: Any
@@ -41,6 +42,7 @@ class SavableForest(SavableModel):
             "n_rows": int(self.n_rows_in_),
             "n_draws": int(self.n_draws_),
             "min_samples_split": int(self.min_samples_split_),
+            "max_features": int(self.max_features_),
             "oob_score": self.__dict__.get("oob_score_"),
             "has_samples": "leaf_samples_" in self.__dict__,
         }
@@ -60,6 +62,7 @@ class SavableForest(SavableModel):
         forest.n_rows_in_ = take(header, "n_rows", int)
         forest.n_draws_ = take(header, "n_draws", int)
         forest.min_samples_split_ = take(header, "min_samples_split", int)
+        forest.max_features_ = take(header, "max_features", int)
         found = {name: take_array(arrays, f"forest.{name}") for name in STORE_FIELDS}
         forest.store_ = _checked_store(forest, found, n_values)
         forest.tree_gains_ = take_array(arrays, "gains")
@@ -119,6 +122,7 @@ def _check_numbers(state: dict[str, Any]) -> None:
     _whole(state, "n_rows_in_", 1, MAX_ROWS)
     _whole(state, "n_draws_", 0, MAX_ROWS)
     _whole(state, "min_samples_split_", 2, 2**31 - 1)
+    _whole(state, "max_features_", 1, n_features)
     _whole(state, "seed_", 0, 2**63 - 1)
     if store.by_table != ("classes_" in state or store.n_values > 1):
         raise ModelFileError("The leaves do not predict what the forest does.")

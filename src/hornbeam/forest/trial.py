@@ -1,4 +1,4 @@
-"""How few rows a node may have to be split: what ``min_samples_split="auto"`` finds out.
+"""How few rows a node may have, and if it draws features: what ``"auto"`` finds out.
 
 Trees that are grown until each leaf is pure learn the noise of their rows by heart. The mean
 of many trees forgets most of it, but not all, and where there is much noise shorter trees
@@ -9,11 +9,19 @@ above them that would be leaves if nodes needed more rows to be split.
 What counts is the error of a large forest, and few trees are none. But the squared error of
 the mean of infinitely many trees is the mean product of the errors of two different ones
 (Breiman: the correlation of trees times their error), and a few trees make many pairs.
+
+Trees that draw features at each node differ more, and their mean is better for it, unless the
+answer hangs on few features that are needed together: a node without them is wasted. Trees
+that draw 0.7 of the features and trees that search all are compared on the same bags. So few
+trees cannot tell small differences, but large ones they can, if no row counts for hundreds of
+others: no tree is taken to be farther from the truth than one in a hundred is.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -21,9 +29,11 @@ from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, balance_bag, derive_key
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.store import NodeSums, levels
+from hornbeam.tree.rules import GrowthRules
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.task import Task
 
+TRIED = ("min_samples_split", "max_features")  # the rules that can be found out
 SIZES = (10, 20, 50, 100)
 TREES = 6
 TREES_OF_FEW = 10  # of each half
@@ -32,26 +42,51 @@ FEW_ROWS = 10_000  # with more, one half is enough to ask about, and fewer trees
 MOST_ROWS = 5_000  # of a half: more would only cost time
 MOST_VALUES = 30_000  # rows times what is predicted of each
 SURE = 1.5  # standard errors by which the error must fall
+DRAWN = 0.7  # of the features, where that is compared with all of them
+MUCH = 0.1  # of the error, by which it must fall for all of them to be searched
+FAR_OUT = 0.01  # of the rows: their errors are cut down where features are compared
 _TRIAL = -2  # the trees of a forest have the numbers from 0 up
 
 
-def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) -> int:
-    """How many rows a node should have to be split.
+def find_rules(
+    task: Task, bags: Bags, balanced: bool, n_jobs: int | None, wanted: Collection[str]
+) -> GrowthRules:
+    """The rules of a task, with what is wanted found out.
 
     Parameters
     ----------
     task : Task
-        What is to be grown; its own ``min_samples_split`` is the least.
+        What is to be grown. Its own ``min_samples_split`` is the least, and as many features
+        as it says are drawn unless to search all of them is much better.
     bags : Bags
         Of the forest: its seed, and which share of the rows each tree gets.
     balanced : bool
         Whether the classes of each bag weigh the same.
     n_jobs : int or None
+    wanted : collection of str
+        Some of `TRIED`.
     """
-    least = task.rules.min_samples_split
-    trials = _halves_tried(task, bags, balanced, n_jobs)
-    if not trials:
-        return least
+    rules, n_features = task.rules, len(task.codes.n_codes)
+    may_draw = "max_features" in wanted and rules.draws(n_features)
+    halves = _halves(task, bags) if may_draw or "min_samples_split" in wanted else []
+    if not halves:
+        return rules
+
+    @cache
+    def trials(max_features: int | None) -> list[Trial]:
+        return [half.tried(max_features, balanced, n_jobs) for half in halves]
+
+    few = max(1, int(DRAWN * n_features))
+    if may_draw and _much_better(trials(n_features), trials(few)):
+        rules = replace(rules, max_features=n_features)
+    if "min_samples_split" in wanted:
+        size = _split_size(trials(rules.max_features), rules.min_samples_split)
+        rules = replace(rules, min_samples_split=size)
+    return rules
+
+
+def _split_size(trials: Sequence[Trial], least: int) -> int:
+    """How many rows a node should have to be split."""
 
     def errors(size: int) -> Array:
         return np.concatenate([trial.errors(size) for trial in trials])
@@ -67,8 +102,33 @@ def find_split_size(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) 
     return chosen if _surely_less(fewest, first) else least
 
 
-def _halves_tried(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) -> list[Trial]:
-    """Trees of one half of the rows, or of both; nothing where that would not tell."""
+def _much_better(some: Sequence[Trial], others: Sequence[Trial]) -> bool:
+    """Whether the first trees make a much better forest than the others, grown to the end."""
+    misses = np.concatenate([np.abs(trial.misses()) for trial in (*some, *others)])
+    limit = np.quantile(misses, 1.0 - FAR_OUT, axis=0)
+    found, known = (
+        np.concatenate([trial.errors(0, limit) for trial in trials]) for trials in (some, others)
+    )
+    return bool(found.sum() < (1.0 - MUCH) * known.sum()) and _surely_less(found, known)
+
+
+@dataclass(frozen=True)
+class Half:
+    """Rows to learn from, and others to ask about."""
+
+    learnt: Task
+    asked: Task
+    bags: Bags
+    n_trees: int
+
+    def tried(self, max_features: int | None, balanced: bool, n_jobs: int | None) -> Trial:
+        """Trees whose nodes draw so many features."""
+        learnt = replace(self.learnt, rules=replace(self.learnt.rules, max_features=max_features))
+        return Trial(learnt, self.asked, self.bags, balanced, n_jobs, self.n_trees)
+
+
+def _halves(task: Task, bags: Bags) -> list[Half]:
+    """One half of the rows to learn from, or both; nothing where that would not tell."""
     if task.criterion.summed == "order":  # medians are not after squared errors
         return []
     rows = np.flatnonzero(task.target.weight)
@@ -84,7 +144,7 @@ def _halves_tried(task: Task, bags: Bags, balanced: bool, n_jobs: int | None) ->
     n_trees = TREES_OF_FEW if few else TREES
     n_draws = -(-bags.n_draws * most // len(rows))  # none only if the forest draws none
     return [
-        Trial(learnt, asked, Bags.of(key, learnt.target.weight, n_draws), balanced, n_jobs, n_trees)
+        Half(learnt, asked, Bags.of(key, learnt.target.weight, n_draws), n_trees)
         for learnt, asked in pairs
     ]
 
@@ -115,14 +175,22 @@ class Trial:
         self.leaves = leaves.T + self.nodes.root[:, None]
         self.truth, self.weight = _truth(asked, balanced)
 
-    def errors(self, size: int) -> Array:
+    def misses(self) -> Array:
+        """By how much each tree is wrong about each row: a line for both, and each output."""
+        misses: Array = self.nodes.value[self.leaves] - self.truth
+        return misses.reshape(-1, self.truth.shape[1])
+
+    def errors(self, size: int, limit: Array | None = None) -> Array:
         """Weighted squared error of each row in a large forest.
 
-        Its trees do not split nodes of fewer than ``size`` rows.
+        Its trees do not split nodes of fewer than ``size`` rows, and are wrong by no more
+        than ``limit`` per output.
         """
         total, own = np.zeros_like(self.truth), np.zeros(len(self.truth))
         for ends in stops(self.nodes, size)[self.leaves]:
             error = self.nodes.value[ends] - self.truth
+            if limit is not None:
+                np.clip(error, -limit, limit, out=error)
             total += error
             own += np.einsum("ij,ij->i", error, error)
         pairs = np.einsum("ij,ij->i", total, total) - own

@@ -48,21 +48,21 @@ def recall_varying(problem, nodes, node, varies):
 def list_features(problem, desk, varies, everyone, key):
     """List the features that vary, or everyone.
 
-    Where all of them are searched and ties are for the first to win, any may be the first:
-    those before it come last.
+    Where all of them are searched and ties are for the first to win, they are shuffled. (A
+    list that only began anywhere would favour those behind many that are not as good.)
     """
     whole, features = problem.whole, desk.features
     n_features, constant_too = whole[N_FEATURES], uint8(everyone)
-    n_listed, first, before = int64(0), int64(0), int64(0)
+    shuffled = whole[RANDOM_TIES] and whole[MAX_FEATURES] >= n_features
+    n_listed = int64(0)
     for feature in range(n_features):
-        n_listed += varies[feature] | constant_too
-    if whole[RANDOM_TIES] and whole[MAX_FEATURES] >= n_features and n_listed > 1:
-        first = draw_below(key, n_listed, n_listed)
-    for feature in range(n_features):
-        place = before - first if before >= first else before - first + n_listed
-        # what is not listed is overwritten, or behind the list
-        features[place if before < n_listed else n_listed] = feature
-        before += varies[feature] | constant_too
+        listed = varies[feature] | constant_too
+        features[n_listed] = feature  # what is not listed is overwritten, or behind the list
+        if shuffled and listed:
+            other = draw_below(key, n_listed, n_listed + 1)
+            features[n_listed] = features[other]
+            features[other] = feature
+        n_listed += listed
     desk.words[WORD_FEATURES] = n_listed
 
 

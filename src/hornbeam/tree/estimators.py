@@ -53,6 +53,8 @@ from hornbeam.tree.storage import Tree
 from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import walker
 
+WIDE_RANDOM_CUTS = 0.5  # random cuts are drawn from the range of a column (see `encode_bins`)
+
 
 class BaseDecisionTree(
     SingleTreeModel,
@@ -253,7 +255,9 @@ def _count(value: int | float, n_rows: int) -> int:
 class CartTree(BaseDecisionTree):
     """What CART grows by: binary splits, searched by the kernels that forests use, too."""
 
-    _deal_rare = False  # see `encode_bins`; a forest may want it
+    # see `encode_bins`; a forest may want it otherwise
+    _deal_rare = False
+    _wide_cuts = 0.0
 
     def _grow_on(
         self, schema: Schema, matrix: Any, y: Any, weight: Array, fitted: dict[str, Any]
@@ -284,7 +288,7 @@ class CartTree(BaseDecisionTree):
                 *kinds,
                 max_bins=self.max_bins,
                 n_jobs=self.n_jobs,
-                half_wide=random,
+                wide=WIDE_RANDOM_CUTS if random else self._wide_cuts,
                 deal_rare=self._deal_rare,
             )
         return encode_ranks(*kinds, n_jobs=self.n_jobs, with_values=random)
