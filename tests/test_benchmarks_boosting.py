@@ -135,6 +135,26 @@ def test_splits_differ_by_seed_and_keep_the_shares_of_classes(folder: Path) -> N
     assert first.y.mean() == pytest.approx(first.y_test.mean(), abs=0.03)
 
 
+def test_every_row_of_a_small_set_is_tested_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = shared.load("credit_card_default")
+    assert data is not None
+    few = data.capped(160)
+    few = replace(few, X=np.arange(len(few.y)).reshape(-1, 1))
+    folds = few.folds(0)
+    assert len(folds) == 4
+    tested = np.concatenate([fold.X_test[:, 0] for fold in folds])
+    assert sorted(tested) == few.X[:, 0].tolist()
+    for fold in folds:
+        assert not np.isin(fold.X, fold.X_test).any()
+        assert fold.y.mean() == pytest.approx(fold.y_test.mean(), abs=0.03)
+    assert not np.array_equal(folds[0].X_test, few.folds(1)[0].X_test)
+    monkeypatch.setattr(shared, "FEW_ROWS", len(few.y))
+    [only] = few.folds(0)
+    assert np.array_equal(only.X, few.split(0).X)
+
+
 def test_queries_stay_whole(folder: Path) -> None:
     data = shared.load("lightgbm_lambdarank")
     assert data is not None

@@ -39,10 +39,10 @@ from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel, thread_count
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
-# while it is in the cache, as long as the keys of the rows stay in the second-level cache
-# with it. A thread has as many calls as the other threads.
-_LEAST_ROWS, _MOST_ROWS = 256, 8192
-_BLOCK_BYTES = 1 << 20
+# while it is in the cache, and the fewer times a tree is copied, as long as the keys of the rows
+# stay in the last-level cache. A thread has as many calls as the other threads.
+_LEAST_ROWS, _MOST_ROWS = 256, 1 << 16
+_BLOCK_BYTES = 1 << 23
 # So many nodes of a tree are copied, at most, for each row that walks on the copy: more where
 # the tree asks for sets, since the copy spares looking them up.
 _NODES_PER_ROW = {"numbers": 10, "sets": 40}
