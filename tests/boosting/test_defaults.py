@@ -116,6 +116,10 @@ def test_levels_of_symmetric_trees(table: Shape, levels: int) -> None:
         (shape(4999, n_features=10**5), 0.4),
         (shape(4999, 64), 1.0),
         (shape(1919, 64), 0.4),
+        (shape(800), 0.4),
+        (shape(799), 0.15),
+        (shape(799, n_features=5), 1.0),
+        (shape(799, task="regression"), 0.4),
     ],
 )
 def test_shares_of_features(table: Shape, share: float) -> None:

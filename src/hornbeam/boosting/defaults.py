@@ -34,7 +34,9 @@ USUAL_LEVELS = 6  # of symmetric trees
 MANY_CATEGORIES = 64  # more of a feature cannot be parted in one order for all nodes
 USUAL_LEAVES = 31  # who allows more does not get a limit of depth
 SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
-LEAST_FEATURES = 6  # enough of them to choose from
+LEAST_FEATURES = 6  # enough of them to choose from;
+VERY_FEW_ROWS = 800  # so few rows of classes
+SHARE_OF_VERY_FEW = 0.15  # take less
 MOST_FEATURES = 400  # short trees of more would miss the few that matter
 FIRST_LAMBDA = 1.0
 USUAL_SMOOTH = 20.0  # rows of a category that is not rare, but
@@ -151,7 +153,10 @@ def usual_leaf(shape: Shape) -> int:
 
 def usual_share(shape: Shape) -> float:
     """Share of the features that a node may ask: trees of few rows should not be all alike."""
-    return SHARE_OF_FEATURES if shape.is_small and shape.n_features >= LEAST_FEATURES else 1.0
+    if not shape.is_small or shape.n_features < LEAST_FEATURES:
+        return 1.0
+    very_few = shape.task == "classification" and shape.n_rows < VERY_FEW_ROWS
+    return SHARE_OF_VERY_FEW if very_few else SHARE_OF_FEATURES
 
 
 def usual_smooth(n_rows: int) -> float:
