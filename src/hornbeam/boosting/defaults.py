@@ -36,7 +36,8 @@ USUAL_LEAVES = 31  # who allows more does not get a limit of depth
 SHARE_OF_FEATURES = 0.4  # that a node may ask where rows are few, if there are
 LEAST_FEATURES = 6  # enough of them to choose from;
 VERY_FEW_ROWS = 800  # so few rows of classes
-SHARE_OF_VERY_FEW = 0.15  # take less
+SHARE_OF_VERY_FEW = 0.15  # take less, but
+LEAST_CHOICE = 2  # features at a node, or there were no choice
 MOST_FEATURES = 400  # short trees of more would miss the few that matter
 FIRST_LAMBDA = 1.0
 USUAL_SMOOTH = 20.0  # rows of a category that is not rare, but
@@ -156,7 +157,8 @@ def usual_share(shape: Shape) -> float:
     if not shape.is_small or shape.n_features < LEAST_FEATURES:
         return 1.0
     very_few = shape.task == "classification" and shape.n_rows < VERY_FEW_ROWS
-    return SHARE_OF_VERY_FEW if very_few else SHARE_OF_FEATURES
+    least = LEAST_CHOICE / shape.n_features
+    return max(SHARE_OF_VERY_FEW, least) if very_few else SHARE_OF_FEATURES
 
 
 def usual_smooth(n_rows: int) -> float:
