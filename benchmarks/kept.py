@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -47,7 +47,7 @@ class Kept:
         return found
 
 
-def shapes(splits: Sequence[DataSet]) -> list[list[int]]:
+def shapes(splits: Iterable[DataSet]) -> list[list[int]]:
     """Return the sizes of splits: training rows, columns and test rows."""
     return [[*split.X.shape, split.X_test.shape[0]] for split in splits]
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,7 @@ def figures(library: Library, seeds: list[list[DataSet]], kept: Kept, options: O
     """Return both metrics of a library for each seed."""
     sources = SOURCES if library.name == HORNBEAM else ()
     made_by = version(library.module, sources)
-    splits = [split for folds in seeds for split in folds]
-    of = {"version": made_by, "rounds": ROUNDS, "splits": shapes(splits)}
+    of = {"version": made_by, "rounds": ROUNDS, "splits": shapes(chain.from_iterable(seeds))}
     return kept.figures(library.name, of, lambda: _measure(library, seeds, options))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -103,8 +104,7 @@ def figures(
     """Return the score of a library's forests for each seed."""
     n_trees = options.size(N_TREES, 10)
     made_by = version("sklearn") if library == SKLEARN else version("hornbeam", SOURCES)
-    splits = [split for folds in seeds for split in folds]
-    of = {"version": made_by, "trees": n_trees, "splits": shapes(splits)}
+    of = {"version": made_by, "trees": n_trees, "splits": shapes(chain.from_iterable(seeds))}
 
     def mean_score(seed: int, folds: Sequence[DataSet]) -> float:
         return float(np.mean([score(library, kind, split, seed, n_trees) for split in folds]))

@@ -309,6 +309,7 @@ def _moment_criterion(
     variant: str | None,
 ) -> Criterion:
     impurity, split_score = _moment_functions(block, score, variant)
+    category_search = make_moment_category_search(split_score, variant)
     return Criterion(
         name,
         "moments",
@@ -319,7 +320,8 @@ def _moment_criterion(
         None,
         make_moment_cut_search(split_score, variant),
         make_moment_cuts_search(split_score, variant),
-        *2 * [make_moment_category_search(split_score, variant)],
+        category_search,
+        category_search,  # it has both rules
     )
 
 
