@@ -32,7 +32,7 @@ from typing import Any, Literal
 import numba
 
 from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.block import make_block_judge
+from hornbeam.kernels.block import make_block_judge, make_value_block_judge
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
     SUMMARY_SIGNATURE,
@@ -322,6 +322,7 @@ def _moment_criterion(
         make_moment_cuts_search(split_score, variant),
         category_search,
         category_search,  # it has both rules
+        make_value_block_judge(split_score, variant),
     )
 
 

@@ -95,6 +95,70 @@ def test_blocks_are_used_where_they_can_be(monkeypatch):
     assert asked == [True, False, False]
 
 
+@pytest.mark.parametrize("criterion", ["squared_error", "friedman_mse", "poisson"])
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("categories", [[], [2, 3]])
+def test_blocks_of_values_grow_what_the_loop_grows(
+    monkeypatch, categories, with_missing, criterion
+):
+    """Whole numbers are summed without rounding, and no bin holds more than one value."""
+    for seed in range(6):
+        n_rows = (5, BLOCK_LANES, BLOCK_LANES + 1, 300, 1000, 3000)[seed]
+        X, y = _table(seed, n_rows, 30, with_missing)
+        X[:, :3] = (2 * X[:, :3]).round()
+        X[:, 5:] = X[:, 5:].round(1)
+        random = np.random.default_rng(seed)
+        weight = random.integers(1, 4, n_rows) if seed % 2 else None
+
+        def make(seed=seed):
+            return hb.ExtraTreesRegressor(
+                n_estimators=3,
+                criterion=criterion,
+                categorical_features=categories or "from_dtype",
+                max_features=(None, 0.5, 1)[seed % 3],
+                min_samples_split=2,
+                min_samples_leaf=1 + seed % 2,
+                random_state=seed,
+            )
+
+        y = y if criterion != "poisson" else 2.0**y  # logarithms are rounded, but not these
+        with monkeypatch.context() as patch:
+            patch.setattr(steps, "grows_blocks", lambda criterion, rules, codes, whole: False)
+            expected = make().fit(X, y, weight)
+        found = make().fit(X, y, weight)
+        assert found.store_.n_nodes == expected.store_.n_nodes, seed
+        assert np.array_equal(found.apply(X), expected.apply(X)), seed
+        assert np.allclose(found.predict(X), expected.predict(X), rtol=1e-12), seed
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_small_nodes_cut_between_values_that_share_a_bin(dtype, with_missing):
+    """A table of one block is grown as by exact cuts, however coarse its bins are."""
+    random = np.random.default_rng(0)
+    for seed in range(10):
+        X = random.normal(size=(BLOCK_LANES, 3)).astype(dtype)
+        if with_missing:
+            X[random.choice(BLOCK_LANES, 3, replace=False), [0, 1, 2]] = np.nan
+        y = random.integers(0, 1000, BLOCK_LANES)
+        coarse, exact = (
+            hb.ExtraTreesRegressor(
+                n_estimators=3, max_features=1.0, min_samples_split=2, random_state=seed, **finder
+            ).fit(X, y)
+            for finder in ({"max_bins": 4}, {"finder": "exact"})
+        )
+        assert np.array_equal(coarse.apply(X), exact.apply(X))
+        points = random.normal(size=(500, 3)).astype(dtype)
+        assert coarse.predict(points).tobytes() == exact.predict(points).tobytes()
+
+
+def test_rows_that_share_every_bin_are_told_apart():
+    """What 255 bins of 4,000 values cannot: a tree ends with a row in each leaf."""
+    x = np.random.default_rng(0).permutation(4_000)[:, None].astype(float)
+    forest = hb.ExtraTreesRegressor(n_estimators=2, min_samples_split=2, random_state=0)
+    assert np.array_equal(forest.fit(x, x[:, 0]).predict(x), x[:, 0])
+
+
 def test_room_for_the_category_sets_of_blocks_is_made():
     """Every split asks for a set of four words, and the first room is for fewer."""
     random = np.random.default_rng(0)

@@ -67,6 +67,10 @@ class Codes:
     category_code : dict
         Only for features with more categories than bins: the code of each category.
         The rare ones share the last code.
+    crowded : uint8 array
+        Bins: 1 where a number feature has more values than bins. Ranks: none.
+    values : float32 or float64 array of shape (n_rows, n_crowded), optional
+        The crowded columns themselves, for those who cut their bins; see `with_values`.
     """
 
     columns: Array
@@ -77,6 +81,20 @@ class Codes:
     middles: Array
     middle_start: Array
     category_code: dict[int, Array] = field(default_factory=dict)
+    crowded: Array = field(default_factory=lambda: np.empty(0, np.uint8))
+    values: Array | None = None
+
+    def chosen(self, rows: Array) -> Codes:
+        """The codes of some of the rows."""
+        values = None if self.values is None else self.values[rows]
+        return replace(self, columns=self.columns[:, rows], values=values)
+
+    def with_values(self, matrix: Any) -> Codes:
+        """Remember the values of crowded columns, row by row."""
+        crowded = np.flatnonzero(self.crowded)
+        if scipy.sparse.issparse(matrix):
+            return replace(self, values=scipy.sparse.csc_array(matrix)[:, crowded].toarray("C"))
+        return replace(self, values=np.ascontiguousarray(kernel_view(matrix)[:, crowded]))
 
     @cached_property
     def by_row(self) -> Array:
@@ -189,6 +207,7 @@ def encode_bins(
     edges: list[Array] = [np.empty(0)] * n_features
     middles: list[Array] = [np.empty(0)] * n_features
     category_code: dict[int, Array] = {}
+    crowded = np.zeros(n_features, np.uint8)
     sample = sample_rows(n_rows, seed)
 
     def encode(feature: int, column: Array) -> None:
@@ -201,14 +220,15 @@ def encode_bins(
                 n_codes[feature] = max_bins
             number_categories(column, table, MISSING_BIN, out)
             return
-        edges[feature], middles[feature] = find_edges(column, max_bins, sample, wide)
+        found = find_edges(column, max_bins, sample, wide)
+        edges[feature], middles[feature], crowded[feature] = found
         n_codes[feature] = len(middles[feature])
         assign_bins(column, _padded(edges[feature]), MISSING_BIN, out)
 
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_BIN)
     folded = dict(sorted(category_code.items()))
     flat = (*_flatten(edges), *_flatten(middles))
-    return Codes(codes, n_codes, is_category.astype(np.uint8), *flat, folded)
+    return Codes(codes, n_codes, is_category.astype(np.uint8), *flat, folded, crowded)
 
 
 def encode_like(codes: Codes, matrix: Any, n_jobs: int | None = None) -> Codes:
@@ -258,13 +278,13 @@ def rank_values(column: Array, codes: Array) -> int:
 
 def find_edges(
     column: Array, max_bins: int, sample: Array | None, wide: float = 0.0
-) -> tuple[Array, Array]:
-    """Borders between the bins of a column of numbers, and the middle of each bin."""
+) -> tuple[Array, Array, bool]:
+    """Borders between the bins of a column of numbers, the middle of each, and if it is crowded."""
     found = np.empty(max_bins + 1, column.dtype)
     count = int(collect_distinct(column, max_bins, found))
     if count <= max_bins:
         values = found[:count]
-        return midpoints(values[:-1], values[1:]), values.astype(np.float64) + 0.0
+        return midpoints(values[:-1], values[1:]), values.astype(np.float64) + 0.0, False
     drawn = _known(column if sample is None else column[sample])
     if sample is not None and len(drawn) < SAMPLE_ROWS // 10:  # a mostly missing column
         drawn = _known(column)
@@ -277,7 +297,8 @@ def find_edges(
         below = np.union1d(apart, cuts[:n_cuts])
     smallest = distinct[np.concatenate([[0], below + 1])].astype(np.float64)
     largest = distinct[np.concatenate([below, [-1]])].astype(np.float64)
-    return midpoints(distinct[below], distinct[below + 1]), smallest / 2 + largest / 2 + 0.0
+    middles = smallest / 2 + largest / 2 + 0.0
+    return midpoints(distinct[below], distinct[below + 1]), middles, True
 
 
 def cut_by_width(distinct: Array, n_bins: int) -> Array:

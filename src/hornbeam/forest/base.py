@@ -151,12 +151,16 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             random_ties=RANDOM_TIES,
             category_split=getattr(self, "category_split", task.rules.category_split),
         )
-        counted = task.target.weight > 0
-        if template.finder == "exact" or counted.all():
+        codes, counted = task.codes, task.target.weight > 0
+        if template.finder == "exact":
             return replace(task, rules=rules)
-        # rows that are left out must not make bins either
-        codes = template._encode(schema, task.matrix[np.flatnonzero(counted)])
-        return replace(task, rules=rules, codes=encode_like(codes, task.matrix, self.n_jobs))
+        if not counted.all():  # rows that are left out must not make bins either
+            codes = template._encode(schema, task.matrix[np.flatnonzero(counted)])
+            codes = encode_like(codes, task.matrix, self.n_jobs)
+        if rules.random_cuts and task.criterion.summed == "moments":
+            # small nodes are cut between values that share a bin: classes gain nothing by it
+            codes = codes.with_values(task.matrix)
+        return replace(task, rules=rules, codes=codes)
 
     def _settle(
         self, task: Task, bags: Bags, earlier: dict[str, Any], fitted: dict[str, Any]

@@ -6,9 +6,11 @@ once, feature by feature; a set of its rows is a word with a bit for each, and a
 instruction compares the codes of all rows with a cut. Classes are counted by counting bits,
 and parting a node moves nothing.
 
-This is what the growth loop does (kernels/grow.py) with the searches of kernels/split_cuts.py
-and kernels/split_random_categories.py, for random cuts by classes where every row weighs 1. The
-nodes are the same.
+This is what the growth loop does (kernels/grow.py) with the searches of kernels/split_cuts.py,
+kernels/split_random_categories.py and kernels/split_bin_categories.py, for random cuts by the
+moments of one output, or by classes where every row weighs 1. The nodes are the same (but for
+the rounding of moments), with one exception: where a forest has the values behind crowded bins
+at hand, a block cuts between these. So few rows often share a bin, and could not be told apart.
 """
 
 from __future__ import annotations
@@ -19,24 +21,47 @@ from typing import Any
 
 from numba import float64, int64, uint8, uint64
 
-from hornbeam.dtypes import MISSING_BIN, WORD_BITS
+from hornbeam.dtypes import EPSILON, MISSING_BIN, WORD_BITS
 from hornbeam.kernels.features import draw_features, list_features
-from hornbeam.kernels.lanes import BLOCK_LANES, highest_code, lowest_code, rows_equal, rows_up_to
+from hornbeam.kernels.lanes import (
+    BLOCK_LANES,
+    highest_code,
+    highest_value,
+    lowest_code,
+    lowest_value,
+    rows_equal,
+    rows_equal_value,
+    rows_up_to,
+    rows_up_to_value,
+    sum_values,
+)
+from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.settle import add_children, note_gain, note_split, summarise
-from hornbeam.kernels.split import ask_about_node, may_split, nothing_better
-from hornbeam.kernels.split_bin_categories import make_sides_judge, name_group, shares_differ
-from hornbeam.kernels.split_bins import ROW_UNIT
-from hornbeam.kernels.split_categories import draw_class, may_differ
+from hornbeam.kernels.split import ask_about_node, beats, may_split, nothing_better
+from hornbeam.kernels.split_bin_categories import (
+    WIDTH,
+    category_of,
+    make_sides_judge,
+    note_group,
+    shares_differ,
+    values_differ,
+)
+from hornbeam.kernels.split_bins import ROW_UNIT, allows, keep_split
+from hornbeam.kernels.split_categories import cut_means, draw_class, may_differ
 from hornbeam.kernels.split_cuts import draw_cut
-from hornbeam.kernels.split_random import border_behind, draws_left
+from hornbeam.kernels.split_random import border_behind, draws_left, place_between
 from hornbeam.kernels.split_random_categories import cut_shares, draw_sides, note_groups
 from hornbeam.kernels.state import (
     ASK_ANEW,
+    ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
     CLOSED,
     JUDGE_BLOCK,
     KEEP_SET,
+    MIN_LEAF,
+    N_CROWDED,
     N_FEATURES,
+    N_LABELS,
     N_TOTALS,
     NODES_AT,
     NUMBER_ANEW,
@@ -47,6 +72,8 @@ from hornbeam.kernels.state import (
     SCRATCH_AT,
     SPLIT,
     TEAM_DESK_AT,
+    TILED,
+    WIDE_VALUES,
     WORD_DRAWN,
     WORD_FOUND,
     WORD_LEAVES,
@@ -63,21 +90,43 @@ from hornbeam.runtime.random import derive_for_feature
 
 # As many codes of a row are copied in a loop of one length; rows are padded to a multiple of it.
 COPIED_CODES = 16
+# Statistics of a row: weight, sum and second moment; behind them are the values of y.
+STATS = 3
 
 # --- a block ---------------------------------------------------------------------------
 
 
-@part
-def fill_block(problem, rows, scratch, first, n_rows):
-    """Copy codes and labels of a node's rows; returns the set of all of them."""
-    codes, labels, stride = scratch.block_codes, scratch.block_labels, problem.whole[ROW_STRIDE]
-    n_classes = problem.whole[N_TOTALS]
-    everyone, second = ~uint64(0) >> uint64(BLOCK_LANES - n_rows), uint64(0)
+@inlined
+def copy_codes(problem, rows, scratch, first, n_rows):
+    """Copy the codes of a node's rows."""
+    codes, stride = scratch.block_codes, problem.whole[ROW_STRIDE]
     for i in range(n_rows):
         start = rows.row[first + i] * stride
         for feature in range(0, stride, COPIED_CODES):
             for k in range(COPIED_CODES):
                 codes[(feature + k) * BLOCK_LANES + i] = problem.by_row[start + feature + k]
+
+
+@inlined
+def copy_values(problem, rows, scratch, first, n_rows):
+    """Copy the values of crowded features; missing ones are above all others."""
+    n_crowded, wide = problem.whole[N_CROWDED], problem.whole[WIDE_VALUES]
+    values = scratch.block_values
+    for i in range(n_rows):
+        row = int64(rows.row[first + i])
+        if problem.whole[TILED]:
+            row = int64(problem.origin[row])
+        for place in range(n_crowded):
+            at = row * n_crowded + place
+            value = problem.wide_values[at] if wide else float64(problem.narrow_values[at])
+            # -0.0 becomes 0.0
+            values[place * BLOCK_LANES + i] = value + 0.0 if value == value else math.inf
+
+
+@inlined
+def copy_labels(problem, rows, scratch, first, n_rows, everyone):
+    """List the rows of each class."""
+    labels, n_classes, second = scratch.block_labels, problem.whole[N_TOTALS], uint64(0)
     if n_classes == 2:
         for i in range(n_rows):
             second |= uint64(rows.labels[first + i]) << uint64(i)
@@ -87,16 +136,43 @@ def fill_block(problem, rows, scratch, first, n_rows):
             labels[k] = 0
         for i in range(n_rows):
             labels[rows.labels[first + i]] |= uint64(1) << uint64(i)
+
+
+@inlined
+def copy_stats(rows, scratch, first, n_rows):
+    """Copy the statistics of a node's rows, one after the other, then their values."""
+    stats = scratch.block_stats
+    for i in range(n_rows):
+        start = STATS * (first + i)
+        for s in range(STATS):
+            stats[s * BLOCK_LANES + i] = rows.stats[start + s]
+        stats[STATS * BLOCK_LANES + i] = rows.stats[start + 1] / rows.stats[start]
+
+
+@part
+def fill_block(problem, rows, scratch, first, n_rows):
+    """Copy what is known of a node's rows; returns the set of all of them."""
+    everyone = ~uint64(0) >> uint64(BLOCK_LANES - n_rows)
+    copy_codes(problem, rows, scratch, first, n_rows)
+    copy_values(problem, rows, scratch, first, n_rows)
+    if problem.whole[N_LABELS] > 0:
+        copy_labels(problem, rows, scratch, first, n_rows, everyone)
+    else:
+        copy_stats(rows, scratch, first, n_rows)
     return everyone
 
 
 @inlined
 def find_varying(problem, scratch, here):
-    """Note which features have two codes in a set of rows, missing ones counting as one."""
-    codes, one = scratch.block_codes, trailing_zeros(here)
+    """Note which features vary in a set of rows, missing values counting as one."""
+    codes, values, one = scratch.block_codes, scratch.block_values, trailing_zeros(here)
     for feature in range(problem.whole[N_FEATURES]):
         at = feature * BLOCK_LANES
-        alike = rows_equal(codes, at, codes[at + one]) & here
+        if problem.value_at[feature] >= 0:
+            at = problem.value_at[feature] * BLOCK_LANES
+            alike = rows_equal_value(values, at, values[at + one]) & here
+        else:
+            alike = rows_equal(codes, at, codes[at + one]) & here
         scratch.varies[feature] = uint8(alike != here)
 
 
@@ -118,14 +194,25 @@ def part_classes(problem, scratch, here):
     scratch.class_span[1] = n_listed
 
 
-@inlined
+@part
 def sum_up(problem, rows, nodes, node, scratch, here):
     """Totals, weight and impurity of a node that has these rows."""
-    n_classes = problem.whole[N_TOTALS]
-    scratch.ask[ASK_N_TOTALS] = n_classes
-    for k in range(n_classes):
-        scratch.total[k] = float64(count_bits(scratch.block_labels[k] & here))
+    total, stats, pure = scratch.total, scratch.block_stats, False
+    if problem.whole[N_LABELS] > 0:
+        n_classes = problem.whole[N_TOTALS]
+        scratch.ask[ASK_N_TOTALS] = n_classes
+        for k in range(n_classes):
+            total[k] = float64(count_bits(scratch.block_labels[k] & here))
+    else:
+        for s in range(STATS):
+            total[s] = sum_values(stats, s * BLOCK_LANES, here)
+        lowest = lowest_value(stats, STATS * BLOCK_LANES, here)
+        highest = highest_value(stats, STATS * BLOCK_LANES, here)
+        # sums of equal values carry rounding errors that look like an impurity
+        pure = highest - lowest <= 4.0 * EPSILON * max(abs(lowest), abs(highest))
     summarise(problem, rows, nodes, node, scratch, 0, 0)
+    if pure:
+        nodes.impurity[node] = 0.0
 
 
 @inlined
@@ -142,7 +229,7 @@ def list_groups(problem, scratch, feature, known):
             code = word + trailing_zeros(present)
             present &= present - uint64(1)
             scratch.block_groups[n_groups] = rows_equal(codes, at, uint8(code)) & known
-            name_group(scratch, n_groups, code)
+            note_group(scratch, n_groups, code)
             n_groups += 1
     return n_groups
 
@@ -165,14 +252,31 @@ def groups_differ(scratch, n_groups, n_classes, n_rows):
 @part
 def cut_number(problem, scratch, feature, here, missing, key):
     """Cut a number at random; returns the rows on the left, and the threshold."""
-    codes, at = scratch.block_codes, feature * BLOCK_LANES
-    low, high = lowest_code(codes, at, here), highest_code(codes, at, here) - 1
-    cut = draw_cut(problem, feature, low, high, key)
-    left = rows_up_to(codes, at, uint8(cut)) & here
-    is_cut = (left | missing) != here
+    codes, values, at = scratch.block_codes, scratch.block_values, feature * BLOCK_LANES
+    if problem.value_at[feature] >= 0:
+        at, known = problem.value_at[feature] * BLOCK_LANES, here ^ missing
+        low, high = lowest_value(values, at, known), highest_value(values, at, known)
+        threshold = place_between(low, high, feature, key)
+        left = rows_up_to_value(values, at, threshold) & here
+        is_cut = low < high
+    else:
+        first, last = lowest_code(codes, at, here), highest_code(codes, at, here) - 1
+        cut = draw_cut(problem, feature, first, last, key)
+        left = rows_up_to(codes, at, uint8(cut)) & here
+        is_cut = (left | missing) != here
+        threshold = border_behind(problem, feature, cut) if is_cut else math.inf
     left |= missing if draws_left(feature, is_cut, key) else uint64(0)
-    threshold = border_behind(problem, feature, cut) if is_cut else math.inf
-    return left, threshold
+    return left, threshold if is_cut else math.inf
+
+
+@inlined
+def join_left(scratch, n_groups):
+    """Leave the rows of the groups on the left behind those of all groups."""
+    left = uint64(0)
+    for group in range(n_groups):
+        # no branch: the sides are tossed coins
+        left |= scratch.block_groups[group] & (uint64(0) - uint64(scratch.sides[group]))
+    scratch.block_groups[BLOCK_LANES] = left
 
 
 @step
@@ -185,19 +289,55 @@ def part_groups(slots, feature, node, here, missing):
     scratch = load_scratch(slots, SCRATCH_AT)
     n_groups = list_groups(problem, scratch, feature, here ^ missing)
     n_classes, key = scratch.ask[ASK_N_TOTALS], derive_for_feature(nodes.key[node], feature)
-    n_rows, left = count_bits(here), uint64(0)
+    n_rows = count_bits(here)
     if groups_differ(scratch, n_groups, n_classes, n_rows):
         which = draw_class(problem, scratch, key)
         cut_shares(scratch, n_groups, n_classes, which, key)
     else:
         draw_sides(scratch, n_groups, key)
-    for group in range(n_groups):
-        # no branch: the sides are tossed coins
-        left |= scratch.block_groups[group] & (uint64(0) - uint64(scratch.sides[group]))
-    scratch.block_groups[BLOCK_LANES] = left
+    join_left(scratch, n_groups)
     if may_differ(n_rows, n_groups):
         for cell in range(n_groups * n_classes):
             scratch.cell_words[cell] = 0
+    return float64(n_groups)
+
+
+@part
+def means_differ(problem, scratch, n_groups, n_rows):
+    """Whether the groups differ by more than chance; orders them by their means if so."""
+    cells, stats = scratch.cell_sums, scratch.block_stats
+    if not may_differ(n_rows, n_groups):
+        return False
+    for group in range(n_groups):
+        cell = WIDTH * category_of(scratch, group)
+        for s in range(STATS):
+            of_group = scratch.block_groups[group]
+            cells[cell + 1 + s] = sum_values(stats, s * BLOCK_LANES, of_group)
+        scratch.group_mean[group] = cells[cell + 2] / cells[cell + 1]
+    differ = values_differ(problem, scratch, n_groups, n_rows)
+    for group in range(n_groups):
+        cell = WIDTH * category_of(scratch, group)
+        for k in range(WIDTH):
+            cells[cell + k] = 0.0
+    if differ:
+        merge_sort(scratch.group_mean, scratch.group_order, scratch.group_spare, n_groups)
+    return differ
+
+
+@step
+def part_value_groups(slots, feature, node, here, missing):
+    """`part_groups` by the values of the rows."""
+    problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
+    scratch = load_scratch(slots, SCRATCH_AT)
+    n_groups = list_groups(problem, scratch, feature, here ^ missing)
+    key = derive_for_feature(nodes.key[node], feature)
+    if means_differ(problem, scratch, n_groups, count_bits(here)):
+        n_left = cut_means(scratch, n_groups, key, False)
+        for place in range(n_groups):
+            scratch.sides[scratch.group_order[place]] = uint8(place < n_left)
+    else:
+        draw_sides(scratch, n_groups, key)
+    join_left(scratch, n_groups)
     return float64(n_groups)
 
 
@@ -224,6 +364,35 @@ def make_block_judge(score: Callable[..., float], variant: str | None) -> Any:
         return float64(judge(problem, scratch, feature, counted, side, int64(0), desk, rank))
 
     return step(judge_block, variant)
+
+
+def make_value_block_judge(score: Callable[..., float], variant: str | None) -> Any:
+    """`make_block_judge` by moments; ``score`` as in `scan.make_moment_scan`."""
+
+    def judge_value_block(slots, feature, desk_at, here, left, missing):
+        problem, scratch = load_problem(slots, PROBLEM_AT), load_scratch(slots, SCRATCH_AT)
+        desk, stats, total = load_desk(slots, desk_at), scratch.block_stats, scratch.total
+        of_left = (
+            sum_values(stats, 0, left),
+            sum_values(stats, BLOCK_LANES, left),
+            sum_values(stats, 2 * BLOCK_LANES, left),
+        )
+        of_right = (total[0] - of_left[0], total[1] - of_left[1], total[2] - of_left[2])
+        n_rows, n_left, rank = count_bits(here), count_bits(left), int64(0)
+        min_leaf, min_weight = problem.whole[MIN_LEAF], scratch.real[ASK_MIN_WEIGHT]
+        if not allows(min_leaf, min_weight, n_rows, n_left, of_left[0], of_right[0]):
+            return 0.0
+        value = score(of_left, of_right, 1)
+        if not beats(desk, rank, feature, value):
+            return 0.0
+        # a missing value seen later goes with the larger side
+        side = int64(2 * n_left > n_rows)
+        if missing != uint64(0):
+            side = int64(left & missing != uint64(0))
+        keep_split(desk, rank, feature, value, int64(0), side, math.nan)
+        return 1.0
+
+    return step(judge_value_block, variant)
 
 
 JUDGE_SIGNATURE = float64(SLOTS, int64, int64, uint64, uint64, uint64)
@@ -278,7 +447,8 @@ def grow_block(slots, node, desk_at):
         list_features(problem, desk, scratch.varies, False, nodes.key[node])
         draw_features(problem, desk, scratch.varies, nodes.key[node], int64(0))
         ask_about_node(problem, nodes, node, scratch)
-        part_classes(problem, scratch, here)
+        if problem.whole[N_LABELS] > 0:
+            part_classes(problem, scratch, here)
         left = search_set(slots, problem, nodes, node, scratch, desk, desk_at, here)
         if left == uint64(0):
             continue

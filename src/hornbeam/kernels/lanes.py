@@ -7,6 +7,8 @@ other lanes see codes of the next row, and nobody asks for what they hold.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -274,18 +276,20 @@ def count_up_to_place(typing_context: Any, places: Any, at: Any, limit: Any) -> 
     return signature, generate
 
 
-def _make_block_comparison(sign: str) -> Any:
-    """``rows(codes, at, code)``: compare ``codes[at : at + 64]`` with a code; a bit for each."""
+def _make_block_comparison(sign: str, kind: Any) -> Any:
+    """``rows(items, at, item)``: compare ``items[at : at + 64]`` with an item; a bit for each."""
+    real = kind is types.float64
 
     @intrinsic
-    def rows(typing_context: Any, codes: Any, at: Any, code: Any) -> Any:
-        signature = types.uint64(codes, types.int64, types.uint8)
+    def rows(typing_context: Any, items: Any, at: Any, item: Any) -> Any:
+        signature = types.uint64(items, types.int64, kind)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            lanes = ir.VectorType(ir.IntType(8), BLOCK_LANES)
-            content = _vector(context, builder, sig.args[0], args[0], args[1], lanes)
-            limit = _splat(builder, args[2], lanes)
-            holds = builder.icmp_unsigned(sign, builder.load(content, align=1), limit)
+            lanes = ir.VectorType(context.get_data_type(kind), BLOCK_LANES)
+            address = _vector(context, builder, sig.args[0], args[0], args[1], lanes)
+            content = builder.load(address, align=context.get_abi_sizeof(lanes.element))
+            compare = builder.fcmp_ordered if real else builder.icmp_unsigned
+            holds = compare(sign, content, _splat(builder, args[2], lanes))
             return builder.bitcast(holds, ir.IntType(BLOCK_LANES))
 
         return signature, generate
@@ -293,7 +297,10 @@ def _make_block_comparison(sign: str) -> Any:
     return rows
 
 
-rows_up_to, rows_equal = _make_block_comparison("<="), _make_block_comparison("==")
+rows_up_to = _make_block_comparison("<=", types.uint8)
+rows_equal = _make_block_comparison("==", types.uint8)
+rows_up_to_value = _make_block_comparison("<=", types.float64)
+rows_equal_value = _make_block_comparison("==", types.float64)
 
 
 def _make_block_extreme(which: str, added: int, others: int) -> Any:
@@ -326,6 +333,56 @@ def _make_block_extreme(which: str, added: int, others: int) -> Any:
 lowest_code = _make_block_extreme("umin", 0, 255)
 # The largest known code plus 1; a missing code, 255, becomes 0.
 highest_code = _make_block_extreme("umax", 1, 0)
+
+
+def _make_block_fold(join: Callable[[Any, Any, Any], Any], others: float) -> Any:
+    """``fold(values, at, rows)``: join those of 64 values whose bit is set in ``rows``.
+
+    They are joined half by half, always in the same order. ``others`` changes nothing.
+    """
+
+    @intrinsic
+    def fold(typing_context: Any, values: Any, at: Any, rows: Any) -> Any:
+        signature = types.float64(values, types.int64, types.uint64)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            reals = ir.VectorType(ir.DoubleType(), BLOCK_LANES)
+            address = _vector(context, builder, sig.args[0], args[0], args[1], reals)
+            chosen = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), BLOCK_LANES))
+            nothing = ir.Constant(reals, [others] * BLOCK_LANES)
+            content = builder.select(chosen, builder.load(address, align=8), nothing)
+            size = BLOCK_LANES
+            while size > 1:
+                size //= 2
+                word = ir.IntType(32)
+                halves = [
+                    builder.shuffle_vector(
+                        content,
+                        content,
+                        ir.Constant(ir.VectorType(word, size), list(range(first, first + size))),
+                    )
+                    for first in (0, size)
+                ]
+                content = join(builder, *halves)
+            return builder.extract_element(content, ir.Constant(ir.IntType(32), 0))
+
+        return signature, generate
+
+    return fold
+
+
+def _join_by(sign: str) -> Callable[[Any, Any, Any], Any]:
+    """Take the one of two values that compares like that with the other."""
+
+    def join(builder: Any, one: Any, other: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(sign, one, other), one, other)
+
+    return join
+
+
+lowest_value = _make_block_fold(_join_by("<"), math.inf)
+highest_value = _make_block_fold(_join_by(">"), -math.inf)
+sum_values = _make_block_fold(lambda builder, one, other: builder.fadd(one, other), 0.0)
 
 
 @intrinsic

@@ -222,11 +222,17 @@ def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
 
 
 def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> Any:
-    """Moments of a node's rows, and the mean of its outputs' impurities."""
+    """Moments of a node's rows, and the mean of its outputs' impurities.
+
+    Without rows ``total`` holds the moments already.
+    """
 
     def sum_moments(labels, stats, class_start, total, order, ask, real):
         n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
         first, last = ask[ASK_FIRST], ask[ASK_LAST]
+        if first == last:
+            real[ANSWER_WEIGHT] = total[0]
+            return impurity(total, n_outputs)
         if n_stats == 3:
             weight, sum_, second = 0.0, 0.0, 0.0
             for j in range(first, last):

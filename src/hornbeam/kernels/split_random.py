@@ -40,12 +40,17 @@ def part_keys(scratch, cut, high, n_keys):
 
 
 @inlined
+def place_between(bottom, top, feature, key):
+    """A random place from one value to below another."""
+    place = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
+    return place if place < top else bottom
+
+
+@inlined
 def random_place(problem, feature, low, high, key):
     """A random place from that of code ``low`` to below that of code ``high``."""
     start = problem.place_start[feature]
-    bottom, top = problem.places[start + low], problem.places[start + high]
-    place = bottom + draw_unit(derive_for_feature(key, feature), 0) * (top - bottom)
-    return place if place < top else bottom
+    return place_between(problem.places[start + low], problem.places[start + high], feature, key)
 
 
 @inlined

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, make_loader, slot_count
+from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U4, U8, make_loader, slot_count
 
 
 class Problem(NamedTuple):
@@ -27,6 +27,9 @@ class Problem(NamedTuple):
     place_start: I8
     class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
     by_row: U1  # the same codes row by row, ROW_STRIDE apart; empty if ROW_STRIDE is 0
+    value_at: I8  # per feature: its place in a row of values, -1 if it is not crowded
+    narrow_values: F4  # values of crowded columns (data/coding.py), N_CROWDED per row, or ...
+    wide_values: F8  # ... if they are eight bytes wide; the other one is empty, or both
     origin: I4  # row in the table of each row of a tile (see kernels/tile.py)
     whole: I8  # settings, numbered below
     real: F8  # settings, numbered below
@@ -91,7 +94,9 @@ JUDGE_BLOCK = 54  # address of the criterion's kernel that it calls
 PART_GROUPS = 55  # address of kernels.block.part_groups
 ROOM_NODES = 56  # how many nodes a thread makes at once
 ROOM_SETS = 57  # ... and how many words of category sets
-N_WHOLE = 58
+N_CROWDED = 58  # features whose bins hold several values, if these are at hand
+WIDE_VALUES = 59  # they are eight bytes wide
+N_WHOLE = 60
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -203,6 +208,8 @@ class Scratch(NamedTuple):
     lane_rows: I8  # ... in large nodes; or both in one word, see kernels/split_bins.py
     lane_sums: F8  # per statistic and feature: sums below the cut, then of rows without a value
     block_codes: U1  # codes of few rows, feature by feature (kernels/block.py)
+    block_values: F8  # values of these rows, crowded feature by crowded feature
+    block_stats: F8  # statistics of these rows, one after the other; then their values of y
     block_classes: U8  # per class: a bit for each of these rows that has it, in a node
     block_labels: U8  # ... in all of them
     block_groups: U8  # per category group of a node: its rows; then those on the left

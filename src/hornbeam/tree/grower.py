@@ -216,6 +216,7 @@ class Stage:
         least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
         if self.together is not None and lane_rows >= least:
             together = self._address_of(self.together, TOGETHER_SIGNATURE)
+        if together or not self.whole[s.N_LABELS]:  # blocks of classes count rows, too
             block = self.grow_block
         # the special search of categories counts classes by weights that are whole numbers
         counts = self.whole[s.KEEP_SET] and self.whole[s.N_LABELS]
@@ -353,6 +354,7 @@ def _make_problem(
         place_start,
         np.ascontiguousarray(target.class_start, np.int64),
         codes.by_row.ravel() if whole[s.ROW_STRIDE] else np.empty(0, BIN),
+        *_values(codes),
         np.empty(0, ROW),
         whole,
         real,
@@ -375,6 +377,9 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.N_FEATURES] = n_features
     whole[s.BYTES] = as_bytes
     whole[s.ROW_STRIDE] = codes.by_row.shape[1] if by_row else 0
+    if codes.values is not None:
+        whole[s.N_CROWDED] = codes.values.shape[1]
+        whole[s.WIDE_VALUES] = codes.values.dtype == np.float64
     whole[s.LANE_WIDTH] = -(-whole[s.ROW_STRIDE] // LANES) * LANES
     whole[s.N_LABELS] = n_labels
     whole[s.N_STATS] = n_stats
@@ -418,6 +423,18 @@ def _places(codes: Codes) -> tuple[Array, Array]:
         place[PLACE_LANES : PLACE_LANES + last - first] = codes.middles[first:last]
     places[:, :PLACE_LANES] = places[:, PLACE_LANES :: room // PLACE_LANES]
     return places.ravel(), PLACE_LANES + np.arange(n_features) * places.shape[1]
+
+
+def _values(codes: Codes) -> tuple[Array, Array, Array]:
+    """Where the values of each feature are, and these as float32 or float64; one is empty."""
+    place = np.full(len(codes.n_codes), -1, np.int64)
+    narrow, wide = np.empty(0, np.float32), np.empty(0, np.float64)
+    if codes.values is None:
+        return place, narrow, wide
+    place[codes.crowded != 0] = np.arange(codes.values.shape[1])
+    if codes.values.dtype == np.float32:
+        return place, codes.values.ravel(), wide
+    return place, narrow, codes.values.ravel()
 
 
 def _task_rows(n_features: int, itemsize: int) -> int:
@@ -489,6 +506,8 @@ def _make_scratch(
         **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * width * together),
         "lane_sums": 6 * width * together,
         "block_codes": int(whole[s.ROW_STRIDE]) * BLOCK_LANES * block,
+        "block_values": int(whole[s.N_CROWDED]) * BLOCK_LANES * block,
+        "block_stats": (1 + n_stats) * BLOCK_LANES * block,
         **dict.fromkeys(("block_classes", "block_labels"), n_totals * block),
         "block_groups": (BLOCK_LANES + 1) * block,
         **dict.fromkeys(("block_rows", "block_nodes"), BLOCK_LANES * block),

@@ -15,7 +15,13 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import MAX_BINS, Array
 from hornbeam.kernels import state as s
-from hornbeam.kernels.block import GROUPS_SIGNATURE, JUDGE_SIGNATURE, grow_block, part_groups
+from hornbeam.kernels.block import (
+    GROUPS_SIGNATURE,
+    JUDGE_SIGNATURE,
+    grow_block,
+    part_groups,
+    part_value_groups,
+)
 from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
 from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
@@ -115,24 +121,25 @@ def choose_steps(
         steps[s.SIFT] = (sift, SIFT_SIGNATURE)
     if rules.monotone is not None:
         steps[s.HAND_ON_BOUNDS] = (hand_on_bounds, BOUNDS_SIGNATURE)
-    if not _is_special(number):
+    special = _is_special(number)
+    if grows_blocks(criterion, rules, codes, whole):
+        steps[s.GROW_BLOCK] = (grow_block, TOGETHER_SIGNATURE)
+        steps[s.JUDGE_BLOCK] = (criterion.block_judge, JUDGE_SIGNATURE)
+        if has_categories:
+            steps[s.PART_GROUPS] = (part_groups if classes else part_value_groups, GROUPS_SIGNATURE)
+    if not special:
         steps |= _ordered_steps(criterion)
     elif classes:
         known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
         if known and n_totals > 2 and not has_categories:
             steps[s.NUMBER_ANEW] = (number_anew, NUMBER_SIGNATURE)
-        if grows_blocks(criterion, rules, codes, whole):
-            steps[s.GROW_BLOCK] = (grow_block, TOGETHER_SIGNATURE)
-            steps[s.JUDGE_BLOCK] = (criterion.block_judge, JUDGE_SIGNATURE)
-            if has_categories:
-                steps[s.PART_GROUPS] = (part_groups, GROUPS_SIGNATURE)
         if has_categories or not rules.random_cuts:
             steps[s.FILL] = (fill_class_cells, FILL_SIGNATURE)
     if has_categories:
         steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
         # the special search of the best split leaves more than two classes to the general one
-        special = _special_category_search(criterion, rules)
-        if special not in searches or (classes and n_totals > 2 and not rules.random_cuts):
+        own = _special_category_search(criterion, rules)
+        if own not in searches or (classes and n_totals > 2 and not rules.random_cuts):
             steps |= general_category_steps(criterion, rules)
     return steps
 
@@ -206,8 +213,11 @@ def grows_blocks(criterion: Criterion, rules: GrowthRules, codes: Codes, whole: 
     """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
     usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
     cautious = rules.category_split == "cautious" or not codes.is_category.any()
+    # sums of values are rounded in another order, so that all nodes of a tree must be alike
+    alone = criterion.summed == "classes" or codes.values is not None
     return bool(
         usual
+        and alone
         and cautious
         and rules.min_samples_split <= BLOCK_LANES
         and criterion.block_judge is not None

@@ -41,7 +41,7 @@ class Task:
         return replace(
             self,
             matrix=self.matrix[rows],
-            codes=replace(self.codes, columns=self.codes.columns[:, rows]),
+            codes=self.codes.chosen(rows),
             target=target,
             rules=replace(self.rules, min_weight_leaf=share * self.rules.min_weight_leaf),
         )
