@@ -176,6 +176,27 @@ def test_towns_differ_if_the_f_ratio_says_so(kind: str) -> None:
     assert answers == {False, True}, "both happen"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("random_cuts", [False, True])
+def test_no_order_is_asked_for_if_it_is_to_be_random(kind: str, random_cuts: bool) -> None:
+    """However much the towns differ, in large nodes and in those that grow as blocks."""
+    forest, params, _ = KINDS[kind]
+    if random_cuts:
+        forest = FORESTS[FORESTS.index(forest) + 2]
+    for rows_each in (8, 20):
+        X, y = towns(rows_each)
+        if kind == "counts":
+            y = np.floor(np.exp(y / 2))
+        elif kind == "outputs":
+            y = np.column_stack([y, -2.0 * y])
+        elif forest in (FORESTS[0], FORESTS[2]):
+            y = np.digitize(y, [1.5, 3.5])
+        found = left_sets(stumps(forest, X, y, category_split="random", **params))
+        by_target = left_sets(stumps(forest, X, y, category_split="cautious", **params))
+        # of a random order the best cut, at a random place, or a random subset
+        assert len(set(found)) > 20 > len(set(by_target))
+
+
 # --- a random split --------------------------------------------------------------------------
 
 

@@ -175,10 +175,12 @@ def test_a_pickle_with_a_foreign_store_is_refused(kind: str) -> None:
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__({**state, "store_": bad})
     numbers = ("seed_", "n_rows_in_", "n_draws_", "n_features_in_")
-    found = ("min_samples_split_", "max_features_")
+    found = ("min_samples_split_", "max_features_", "category_split_")
     for name in ("schema_", "tree_gains_", *numbers, *found):
         missing = {key: value for key, value in state.items() if key != name}
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__(missing)
         with pytest.raises(ModelFileError):
             type(forest)().__setstate__({**state, name: "hello"})
+        with pytest.raises(ModelFileError):
+            type(forest)().__setstate__({**state, name: []})

@@ -173,6 +173,22 @@ def test_what_is_given_is_the_least() -> None:
     assert found == task.rules
 
 
+@pytest.mark.parametrize("forest", FORESTS)
+def test_a_slight_gain_makes_slightly_larger_nodes_where_there_are_no_bags(
+    forest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node of five rows is no bold guess, but trees of bags have learnt less by heart."""
+    task = task_of(forest, noisy(forest))
+    monkeypatch.setattr(trial, "SURE", 1e9)
+    for n_draws, expected in ((0, trial.SLIGHT), (N, 2)):
+        bags = Bags.of(0, task.target.weight, n_draws)
+        found = find_rules(task, bags, False, 1, ["min_samples_split"])
+        assert found.min_samples_split == expected
+    clean = task_of(forest, np.round(CLEAN))
+    bags = Bags.of(0, clean.target.weight, 0)
+    assert find_rules(clean, bags, False, 1, ["min_samples_split"]).min_samples_split == 2
+
+
 def test_the_embedding_splits_pairs() -> None:
     assert hb.RandomTreesEmbedding(n_estimators=2).fit(X).min_samples_split_ == 2
     with pytest.raises(ValueError, match="min_samples_split"):
@@ -212,6 +228,23 @@ def test_all_features_are_searched_where_few_are_needed_together(forest: Any) ->
     told = forest(n_estimators=5, random_state=0, max_features=1.0).fit(TOGETHER, LATE)
     assert told.digest() == model.digest()
     assert forest(n_estimators=1).fit(TOGETHER, ADDITIVE).max_features_ == DRAWN[forest]
+
+
+def test_few_features_are_drawn_where_that_is_certainly_better() -> None:
+    """Columns that say the same of something hidden: trees of all of them are too much alike."""
+    random = np.random.default_rng(0)
+    hidden = random.normal(size=4000)
+    hints = hidden[:, None] + random.normal(0, 0.5, (4000, 4))
+    y = hidden + random.normal(0, 0.1, 4000)
+    train, test = (hints[:3000], y[:3000]), (hints[3000:], y[3000:])
+    params = {"n_estimators": 30, "min_samples_split": 2, "random_state": 0}
+    model = hb.ExtraTreesRegressor(**params).fit(*train)
+    assert model.max_features_ == 2
+    told = hb.ExtraTreesRegressor(**params, max_features=2).fit(*train)
+    assert told.digest() == model.digest()
+    for more in (3, 4):
+        other = hb.ExtraTreesRegressor(**params, max_features=more).fit(*train)
+        assert model.score(*test) > other.score(*test)
 
 
 @pytest.mark.parametrize("forest", DRAWN)
@@ -260,3 +293,48 @@ def test_features_that_are_told_or_cannot_be_tried() -> None:
         assert model.max_features_ == expected
     with pytest.raises(ValueError, match="max_features"):
         hb.RandomForestClassifier(max_features="auto").fit(FRAME, LABEL)
+
+
+# --- how categories are parted ----------------------------------------------------------------
+
+AIRLINE = pd.Categorical.from_codes(rng.integers(0, 6, 4000), list("uvwxyz"))
+WHEN = pd.DataFrame(TOGETHER[:, :4], columns=list("abcd")).assign(airline=AIRLINE)
+
+
+@pytest.mark.mission("E4", "E5")
+@pytest.mark.parametrize("forest", DRAWN)
+@pytest.mark.parametrize("rule", ["cautious", "random"])
+def test_the_way_to_part_categories_is_part_of_the_model(
+    forest: Any, rule: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    asked = []
+    choose = trial._category_split
+
+    def prefer(trials: Any, rules: Any) -> str:
+        """Let one of the two be much worse."""
+        asked.append(choose(trials, rules))
+        worse = "random" if rule == "cautious" else "cautious"
+        found = {split: trials(rules.max_features, split) for split in ("cautious", "random")}
+        for half in found[worse]:
+            monkeypatch.setattr(half, "truth", half.truth + 1e3)
+        return choose(trials, rules)
+
+    monkeypatch.setattr(trial, "_category_split", prefer)
+    params = {"n_estimators": 4, "min_samples_split": 2, "random_state": 0}
+    model = forest(**params).fit(WHEN, LATE)
+    assert model.category_split_ == rule and model.max_features_ == 5 and len(asked) == 1
+    told = forest(**params, max_features=1.0, category_split=rule).fit(WHEN, LATE)
+    assert told.digest() == model.digest()
+    first = forest(**{**params, "n_estimators": 2}, warm_start=True).fit(WHEN, LATE)
+    assert first.set_params(n_estimators=4).fit(WHEN, LATE).digest() == model.digest()
+    model.save(tmp_path / "model")
+    for again in (hb.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert again.category_split_ == rule
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+def test_otherwise_categories_are_parted_with_caution(forest: Any) -> None:
+    assert forest(n_estimators=2).fit(FRAME, noisy(forest)).category_split_ == "cautious"
+    for rule in ("cautious", "random", "subset", "one_vs_rest"):
+        model = forest(n_estimators=2, category_split=rule).fit(FRAME, noisy(forest))
+        assert model.category_split_ == rule

@@ -31,6 +31,7 @@ from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import CartTree
 from hornbeam.tree.model import digest_with_classes
+from hornbeam.tree.rules import WARY
 from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import decision_path
 
@@ -138,18 +139,19 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _reader(self) -> CartTree:
         """A tree that reads the data; its errors name the forest."""
         template = self._template()
-        cautious = getattr(self, "category_split", None) == "cautious"
-        own = {"_deal_rare": cautious, "_wide_cuts": WIDE_CUTS}  # see `encode_bins`
+        wary = getattr(self, "category_split", None) in ("auto", *WARY)
+        own = {"_deal_rare": wary, "_wide_cuts": WIDE_CUTS}  # see `encode_bins`
         template.__class__ = type(type(self).__name__, (type(template),), own)
         return template
 
     def _refine(self, task: Task, template: CartTree, schema: Schema) -> Task:
         """What a forest wants otherwise than a tree."""
+        category_split = getattr(self, "category_split", task.rules.category_split)
         rules = replace(
             task.rules,
             count_constant=self.constant_features == "count",
             random_ties=RANDOM_TIES,
-            category_split=getattr(self, "category_split", task.rules.category_split),
+            category_split="cautious" if category_split == "auto" else category_split,
         )
         codes, counted = task.codes, task.target.weight > 0
         if template.finder == "exact":
@@ -165,7 +167,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _settle(
         self, task: Task, bags: Bags, earlier: dict[str, Any], fitted: dict[str, Any]
     ) -> Task:
-        """Find out what nobody said: how few rows a node may have, how many features it draws."""
+        """Find out what nobody said: see `forest.trial`."""
         wanted = [name for name in TRIED if getattr(self, name, None) == "auto"]
         rules = task.rules
         if wanted and earlier:

@@ -24,6 +24,7 @@ from hornbeam.tree.estimators import (
     DecisionTreeRegressor,
     join_outputs,
 )
+from hornbeam.tree.rules import WARY
 from hornbeam.tree.task import Task
 
 LEAST_SPLIT = 2  # rows, unless a trial finds that more are better
@@ -49,13 +50,13 @@ _OF_TREES = (
 
 
 def _of_trees(forest: Any) -> dict[str, Any]:
-    """Parameters of a forest's trees; they know nothing of being cautious (see `_refine`)."""
+    """Parameters of a forest's trees; they know nothing of being wary (see `_refine`)."""
     shared = {name: getattr(forest, name) for name in _OF_TREES}
     if shared["min_samples_split"] == "auto":
         shared["min_samples_split"] = vars(forest).get("min_samples_split_", LEAST_SPLIT)
     if shared["max_features"] == "auto":
         shared["max_features"] = vars(forest).get("max_features_", forest._share_drawn)
-    if shared["category_split"] == "cautious":
+    if shared["category_split"] in ("auto", *WARY):
         shared["category_split"] = "subset"
     return shared
 
@@ -242,6 +243,8 @@ class RandomForestClassifier(ForestClassifier):
         Rows that a node needed to be split.
     max_features_ : int
         Features that were drawn at a node.
+    category_split_ : str
+        How categories were parted.
     feature_importances_ : array
     oob_score_ : float
     oob_decision_function_ : array of shape (n_samples, n_classes)
@@ -288,7 +291,7 @@ class RandomForestClassifier(ForestClassifier):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "cautious",
+        category_split: str = "auto",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators
@@ -351,6 +354,8 @@ class RandomForestRegressor(ForestRegressor):
         Rows that a node needed to be split.
     max_features_ : int
         Features that were drawn at a node.
+    category_split_ : str
+        How categories were parted.
     feature_importances_ : array
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
@@ -398,7 +403,7 @@ class RandomForestRegressor(ForestRegressor):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "cautious",
+        category_split: str = "auto",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators
@@ -461,6 +466,8 @@ class ExtraTreesClassifier(ForestClassifier):
         Rows that a node needed to be split.
     max_features_ : int
         Features that were drawn at a node.
+    category_split_ : str
+        How categories were parted.
     feature_importances_ : array
     oob_score_ : float
     oob_decision_function_ : array of shape (n_samples, n_classes)
@@ -508,7 +515,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "cautious",
+        category_split: str = "auto",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators
@@ -570,6 +577,8 @@ class ExtraTreesRegressor(ForestRegressor):
         Rows that a node needed to be split.
     max_features_ : int
         Features that were drawn at a node.
+    category_split_ : str
+        How categories were parted.
     feature_importances_ : array
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
@@ -617,7 +626,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_bins: int = 255,
         growth: str | None = None,
         categorical_features: Any = "from_dtype",
-        category_split: str = "cautious",
+        category_split: str = "auto",
         unseen: str = "missing",
     ) -> None:
         self.n_estimators = n_estimators

@@ -71,12 +71,14 @@ PARAMETERS.update(
             [StrOptions({"skip", "count"})],
         ),
         "forest_category_split": Parameter(
-            "{'cautious', 'subset', 'one_vs_rest'}",
+            "{'auto', 'cautious', 'random', 'subset', 'one_vs_rest'}",
             "Part the categories into the best two sets, or one against the others. 'cautious' "
             "is 'subset', but where the categories of a node differ no more than chance makes "
             "them, the best two sets would be learnt by heart: they are cut in a random order "
-            "there.",
-            [StrOptions({"cautious", "subset", "one_vs_rest"})],
+            "there. 'random' does that everywhere. 'auto' is 'cautious', unless the trial of "
+            "``max_features='auto'`` has found that few features are needed together and "
+            "'random' is better then.",
+            [StrOptions({"auto", "cautious", "random", "subset", "one_vs_rest"})],
         ),
         "forest_stopping": Parameter(
             "bool",

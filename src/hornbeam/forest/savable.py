@@ -15,6 +15,7 @@ from hornbeam.errors import ModelFileError
 from hornbeam.forest.quantiles import LeafSamples
 from hornbeam.forest.store import STORE_FIELDS, ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
+from hornbeam.kernels.state import CATEGORY_CODES
 from hornbeam.output.modelfile import take, take_array
 from hornbeam.output.savable import SavableModel
 from hornbeam.output.validate import checked_array
@@ -31,6 +32,7 @@ class SavableForest(SavableModel):
     n_draws_: int
     min_samples_split_: int
     max_features_: int
+    category_split_: str
     n_features_in_: int
     classes_: Any
     n_classes_: Any
@@ -43,6 +45,7 @@ class SavableForest(SavableModel):
             "n_draws": int(self.n_draws_),
             "min_samples_split": int(self.min_samples_split_),
             "max_features": int(self.max_features_),
+            "category_split": self.category_split_,
             "oob_score": self.__dict__.get("oob_score_"),
             "has_samples": "leaf_samples_" in self.__dict__,
         }
@@ -63,6 +66,7 @@ class SavableForest(SavableModel):
         forest.n_draws_ = take(header, "n_draws", int)
         forest.min_samples_split_ = take(header, "min_samples_split", int)
         forest.max_features_ = take(header, "max_features", int)
+        forest.category_split_ = take(header, "category_split", str)
         found = {name: take_array(arrays, f"forest.{name}") for name in STORE_FIELDS}
         forest.store_ = _checked_store(forest, found, n_values)
         forest.tree_gains_ = take_array(arrays, "gains")
@@ -124,6 +128,9 @@ def _check_numbers(state: dict[str, Any]) -> None:
     _whole(state, "min_samples_split_", 2, 2**31 - 1)
     _whole(state, "max_features_", 1, n_features)
     _whole(state, "seed_", 0, 2**63 - 1)
+    rule = state.get("category_split_")
+    if not isinstance(rule, str) or rule not in CATEGORY_CODES:
+        raise ModelFileError(f"category_split_ cannot be {rule!r:.60}: it is a known rule's name.")
     if store.by_table != ("classes_" in state or store.n_values > 1):
         raise ModelFileError("The leaves do not predict what the forest does.")
     gains = checked_array(state.get("tree_gains_"), "gains", STAT, 2)

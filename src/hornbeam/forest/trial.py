@@ -1,4 +1,4 @@
-"""How few rows a node may have, and if it draws features: what ``"auto"`` finds out.
+"""How few rows a node may have, how many features it draws: what ``"auto"`` finds out.
 
 Trees that are grown until each leaf is pure learn the noise of their rows by heart. The mean
 of many trees forgets most of it, but not all, and where there is much noise shorter trees
@@ -15,13 +15,18 @@ answer hangs on few features that are needed together: a node without them is wa
 that draw 0.7 of the features and trees that search all are compared on the same bags. So few
 trees cannot tell small differences, but large ones they can, if no row counts for hundreds of
 others: no tree is taken to be farther from the truth than one in a hundred is.
+
+Where features are needed together, none of them explains much by itself, and categories that
+do explain a little are asked first: in vain. There it is tried not to order them by what they
+explain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,8 +38,9 @@ from hornbeam.tree.rules import GrowthRules
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.task import Task
 
-TRIED = ("min_samples_split", "max_features")  # the rules that can be found out
-SIZES = (10, 20, 50, 100)
+TRIED = ("min_samples_split", "max_features", "category_split")  # the rules to be found out
+SIZES = (5, 10, 20, 50, 100)
+SLIGHT = SIZES[0]  # is as good a guess as 2 without bags, so that the smallest gain counts
 TREES = 6
 TREES_OF_FEW = 10  # of each half
 LEAST_ROWS = 100  # fewer do not tell
@@ -42,9 +48,12 @@ FEW_ROWS = 10_000  # with more, one half is enough to ask about, and fewer trees
 MOST_ROWS = 5_000  # of a half: more would only cost time
 MOST_VALUES = 30_000  # rows times what is predicted of each
 SURE = 1.5  # standard errors by which the error must fall
+CERTAIN = 2.0  # ... for less features to be drawn than a forest would
 DRAWN = 0.7  # of the features, where that is compared with all of them
 MUCH = 0.1  # of the error, by which it must fall for all of them to be searched
 FAR_OUT = 0.01  # of the rows: their errors are cut down where features are compared
+# Trees whose nodes draw so many features, and part categories in this way.
+Trials: TypeAlias = "Callable[[int | None, str], list[Trial]]"
 _TRIAL = -2  # the trees of a forest have the numbers from 0 up
 
 
@@ -57,7 +66,7 @@ def find_rules(
     ----------
     task : Task
         What is to be grown. Its own ``min_samples_split`` is the least, and as many features
-        as it says are drawn unless to search all of them is much better.
+        as it says are drawn unless to search all of them is much better, or few better.
     bags : Bags
         Of the forest: its seed, and which share of the rows each tree gets.
     balanced : bool
@@ -73,21 +82,45 @@ def find_rules(
         return rules
 
     @cache
-    def trials(max_features: int | None) -> list[Trial]:
-        return [half.tried(max_features, balanced, n_jobs) for half in halves]
+    def trials(max_features: int | None, category_split: str) -> list[Trial]:
+        changes = {"max_features": max_features, "category_split": category_split}
+        return [half.tried(changes, balanced, n_jobs) for half in halves]
 
-    few = max(1, int(DRAWN * n_features))
-    if may_draw and _much_better(trials(n_features), trials(few)):
-        rules = replace(rules, max_features=n_features)
+    if may_draw:
+        rules = replace(rules, max_features=_drawn_features(trials, rules, n_features))
+        together = rules.max_features == n_features
+        if together and "category_split" in wanted and task.codes.is_category.any():
+            rules = replace(rules, category_split=_category_split(trials, rules))
     if "min_samples_split" in wanted:
-        size = _split_size(trials(rules.max_features), rules.min_samples_split)
+        tried = trials(rules.max_features, rules.category_split)
+        size = _split_size(tried, rules.min_samples_split, slight_counts=bags.n_draws == 0)
         rules = replace(rules, min_samples_split=size)
     return rules
 
 
-def _split_size(trials: Sequence[Trial], least: int) -> int:
+def _drawn_features(trials: Trials, rules: GrowthRules, n_features: int) -> int | None:
+    """How many features a node should draw: all, few, or as many as it would."""
+    few = max(1, int(DRAWN * n_features))
+    by_few, by_all = _errors_apart(
+        *(trials(number, rules.category_split) for number in (few, n_features))
+    )
+    if by_all.sum() < (1.0 - MUCH) * by_few.sum() and _surely_less(by_all, by_few, SURE):
+        return n_features
+    return few if _surely_less(by_few, by_all, CERTAIN) else rules.max_features
+
+
+def _category_split(trials: Trials, rules: GrowthRules) -> str:
+    """How to part categories, if features are needed together."""
+    by_target, at_random = _errors_apart(
+        *(trials(rules.max_features, split) for split in (rules.category_split, "random"))
+    )
+    return "random" if at_random.sum() < by_target.sum() else rules.category_split
+
+
+def _split_size(trials: Sequence[Trial], least: int, slight_counts: bool) -> int:
     """How many rows a node should have to be split."""
 
+    @cache
     def errors(size: int) -> Array:
         return np.concatenate([trial.errors(size) for trial in trials])
 
@@ -97,19 +130,22 @@ def _split_size(trials: Sequence[Trial], least: int) -> int:
         found = errors(size)
         if found.sum() < fewest.sum():
             chosen, fewest = size, found
-        elif _surely_less(fewest, found):  # and still larger ones are still worse
+        elif _surely_less(fewest, found, SURE):  # and still larger ones are still worse
             break
-    return chosen if _surely_less(fewest, first) else least
+    if _surely_less(fewest, first, SURE):
+        return chosen
+    slight = slight_counts and least < SLIGHT and errors(SLIGHT).sum() < first.sum()
+    return SLIGHT if slight else least
 
 
-def _much_better(some: Sequence[Trial], others: Sequence[Trial]) -> bool:
-    """Whether the first trees make a much better forest than the others, grown to the end."""
+def _errors_apart(some: Sequence[Trial], others: Sequence[Trial]) -> tuple[Array, Array]:
+    """Errors of each row in two large forests, grown to the end."""
     misses = np.concatenate([np.abs(trial.misses()) for trial in (*some, *others)])
     limit = np.quantile(misses, 1.0 - FAR_OUT, axis=0)
-    found, known = (
+    one, other = (
         np.concatenate([trial.errors(0, limit) for trial in trials]) for trials in (some, others)
     )
-    return bool(found.sum() < (1.0 - MUCH) * known.sum()) and _surely_less(found, known)
+    return one, other
 
 
 @dataclass(frozen=True)
@@ -121,9 +157,9 @@ class Half:
     bags: Bags
     n_trees: int
 
-    def tried(self, max_features: int | None, balanced: bool, n_jobs: int | None) -> Trial:
-        """Trees whose nodes draw so many features."""
-        learnt = replace(self.learnt, rules=replace(self.learnt.rules, max_features=max_features))
+    def tried(self, changes: dict[str, Any], balanced: bool, n_jobs: int | None) -> Trial:
+        """Trees that are grown by other rules."""
+        learnt = replace(self.learnt, rules=replace(self.learnt.rules, **changes))
         return Trial(learnt, self.asked, self.bags, balanced, n_jobs, self.n_trees)
 
 
@@ -149,10 +185,10 @@ def _halves(task: Task, bags: Bags) -> list[Half]:
     ]
 
 
-def _surely_less(some: Array, others: Array) -> bool:
-    """Whether the first errors are less than the others, by more than chance."""
+def _surely_less(some: Array, others: Array, sure: float) -> bool:
+    """Whether the first errors are less than the others, by so many standard errors."""
     gain = others - some
-    return bool(gain.sum() > SURE * np.sqrt(len(gain)) * gain.std())
+    return bool(gain.sum() > sure * np.sqrt(len(gain)) * gain.std())
 
 
 class Trial:

@@ -235,18 +235,18 @@ def list_groups(problem, scratch, feature, known):
 
 
 @part
-def groups_differ(scratch, n_groups, n_classes, n_rows):
+def groups_differ(problem, scratch, n_groups, n_classes, n_rows):
     """Whether the groups differ by more than chance.
 
     Fills their cells, as `split_bin_categories.list_class_groups` does, if that is asked at all.
     """
-    if not may_differ(n_rows, n_groups):
+    if not may_differ(problem, n_rows, n_groups):
         return False
     for group in range(n_groups):
         for k in range(n_classes):
             count = count_bits(scratch.block_groups[group] & scratch.block_classes[k])
             scratch.cell_words[group * n_classes + k] = count * (ROW_UNIT + 1)
-    return shares_differ(scratch, n_groups, n_classes, n_rows)
+    return shares_differ(problem, scratch, n_groups, n_classes, n_rows)
 
 
 @part
@@ -290,13 +290,13 @@ def part_groups(slots, feature, node, here, missing):
     n_groups = list_groups(problem, scratch, feature, here ^ missing)
     n_classes, key = scratch.ask[ASK_N_TOTALS], derive_for_feature(nodes.key[node], feature)
     n_rows = count_bits(here)
-    if groups_differ(scratch, n_groups, n_classes, n_rows):
+    if groups_differ(problem, scratch, n_groups, n_classes, n_rows):
         which = draw_class(problem, scratch, key)
         cut_shares(scratch, n_groups, n_classes, which, key)
     else:
         draw_sides(scratch, n_groups, key)
     join_left(scratch, n_groups)
-    if may_differ(n_rows, n_groups):
+    if may_differ(problem, n_rows, n_groups):
         for cell in range(n_groups * n_classes):
             scratch.cell_words[cell] = 0
     return float64(n_groups)
@@ -306,7 +306,7 @@ def part_groups(slots, feature, node, here, missing):
 def means_differ(problem, scratch, n_groups, n_rows):
     """Whether the groups differ by more than chance; orders them by their means if so."""
     cells, stats = scratch.cell_sums, scratch.block_stats
-    if not may_differ(n_rows, n_groups):
+    if not may_differ(problem, n_rows, n_groups):
         return False
     for group in range(n_groups):
         cell = WIDTH * category_of(scratch, group)

@@ -98,10 +98,10 @@ def list_occupied(scratch, n_codes):
 
 
 @part
-def shares_differ(scratch, n_groups, n_classes, n_rows):
+def shares_differ(problem, scratch, n_groups, n_classes, n_rows):
     """Whether the groups differ by more than chance, as `split_categories.groups_differ`."""
     words, all_sums = scratch.cell_words, scratch.right
-    if not may_differ(n_rows, n_groups):
+    if not may_differ(problem, n_rows, n_groups):
         return False
     for k in range(n_classes):
         all_sums[k] = 0.0
@@ -255,7 +255,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         n_groups, n_missing = list_class_groups(scratch, n_codes, n_classes)
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         listed = varies
-        if not shares_differ(scratch, n_groups, n_classes, node_rows):
+        if not shares_differ(problem, scratch, n_groups, n_classes, node_rows):
             shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         elif n_classes == 2:
             order_by_share(scratch, n_groups, n_classes, int64(1))
@@ -299,7 +299,7 @@ def list_value_groups(problem, rows, scratch, feature, first, last):
 def values_differ(problem, scratch, n_groups, n_rows):
     """Whether the groups differ by more than chance, as `split_categories.groups_differ`."""
     cells, logs = scratch.cell_sums, problem.whole[LOGS]
-    if not may_differ(n_rows, n_groups):
+    if not may_differ(problem, n_rows, n_groups):
         return False
     weight, amount, between, total = 0.0, 0.0, 0.0, 0.0
     for group in range(n_groups):

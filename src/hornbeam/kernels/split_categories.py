@@ -3,7 +3,7 @@
 The best subset against the rest, one category against the rest, or a random subset. Forests
 are cautious: where the categories of a node differ no more than chance makes them, an order
 made of their classes would be learnt by heart (a column of ticket numbers parts every node
-into pure halves), so that the order is drawn at random there.
+into pure halves), so that the order is drawn at random there, or everywhere if so asked.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from hornbeam.kernels.state import (
     NODES_AT,
     ORDER,
     PROBLEM_AT,
+    RANDOM_SIDES,
     RIGHT,
     ROWS_AT,
     ROWS_ONLY,
@@ -76,13 +77,21 @@ def group_categories(scratch):
 
 
 @inlined
-def may_differ(n_rows, n_groups):
+def is_wary(problem):
+    """Whether categories are ordered by their classes only where they differ, or never."""
+    rule = problem.whole[CATEGORY_RULE]
+    return rule in (CAUTIOUS, RANDOM_SIDES)
+
+
+@inlined
+def may_differ(problem, n_rows, n_groups):
     """Whether to ask if groups differ.
 
     Two groups have but one order, and of many the best order fits by chance: there must be
     a row for every pair of them.
     """
-    return n_groups > 2 and n_groups * n_groups <= n_rows
+    asks = problem.whole[CATEGORY_RULE] != RANDOM_SIDES
+    return asks and n_groups > 2 and n_groups * n_groups <= n_rows
 
 
 @inlined
@@ -111,7 +120,7 @@ def groups_differ(problem, rows, scratch, n_groups):
     1971; the Gini index is made of them), counts by their deviance.
     """
     ask, sums, all_sums = scratch.ask, scratch.left, scratch.right
-    if not may_differ(ask[ASK_ROWS], n_groups):
+    if not may_differ(problem, ask[ASK_ROWS], n_groups):
         return False
     keys, logs = present_keys(scratch), problem.whole[LOGS]
     labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
@@ -437,13 +446,13 @@ def search_random_category(slots, node, feature, rank, desk_at):
     if n_groups == 0:
         return 0.0
     key = derive_for_feature(nodes.key[node], feature)
-    cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
-    if cautious and groups_differ(problem, rows, scratch, n_groups):
+    wary = is_wary(problem)
+    if wary and groups_differ(problem, rows, scratch, n_groups):
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
         n_left = cut_means(scratch, n_groups, key, problem.whole[N_LABELS] > 0)
     else:
         n_left = draw_subset(scratch, n_groups, key)
-    if cautious and not problem.whole[VALUE_IS_TOTAL]:
+    if wary and not problem.whole[VALUE_IS_TOTAL]:
         try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
     else:
         try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
@@ -488,8 +497,7 @@ def search_category(slots, node, feature, rank, desk_at):
     n_groups = find_groups(problem, scratch, slots, node, feature)
     if n_groups == 0:
         return 0.0
-    cautious = problem.whole[CATEGORY_RULE] == CAUTIOUS
-    if cautious and not groups_differ(problem, rows, scratch, n_groups):
+    if is_wary(problem) and not groups_differ(problem, rows, scratch, n_groups):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
     else:

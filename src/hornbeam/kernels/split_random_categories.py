@@ -195,7 +195,7 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
             n_groups, n_missing = list_class_groups(scratch, n_codes, n_classes)
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         if varies:
-            if shares_differ(scratch, n_groups, n_classes, last - first):
+            if shares_differ(problem, scratch, n_groups, n_classes, last - first):
                 which = draw_class(problem, scratch, key)
                 cut_shares(scratch, n_groups, n_classes, which, key)
             else:

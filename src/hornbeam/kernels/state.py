@@ -109,8 +109,13 @@ N_REAL = 4
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
 GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
 # CATEGORY_RULE
-BEST_SUBSET, ONE_AGAINST_REST, CAUTIOUS = 0, 1, 2
-CATEGORY_CODES = {"subset": BEST_SUBSET, "one_vs_rest": ONE_AGAINST_REST, "cautious": CAUTIOUS}
+BEST_SUBSET, ONE_AGAINST_REST, CAUTIOUS, RANDOM_SIDES = 0, 1, 2, 3
+CATEGORY_CODES = {
+    "subset": BEST_SUBSET,
+    "one_vs_rest": ONE_AGAINST_REST,
+    "cautious": CAUTIOUS,
+    "random": RANDOM_SIDES,
+}
 
 
 class Rows(NamedTuple):

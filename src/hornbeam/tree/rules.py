@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from hornbeam.dtypes import Array
 
+# Categories are ordered by their target only where they differ by more than chance, or never.
+WARY = ("cautious", "random")
+
 
 @dataclass(frozen=True)
 class GrowthRules:

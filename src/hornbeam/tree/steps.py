@@ -51,7 +51,7 @@ from hornbeam.kernels.split_categories import (
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of
-from hornbeam.tree.rules import GrowthRules
+from hornbeam.tree.rules import WARY, GrowthRules
 
 # Cells of a histogram that still live in the second-level cache.
 CELL_LIMIT = 1 << 15
@@ -168,7 +168,7 @@ def _is_special(search: Any) -> bool:
 def _category_search(criterion: Criterion, rules: GrowthRules, special: bool) -> Any:
     """The kernel that searches a category feature; ``special`` as that of numbers may be."""
     search = _special_category_search(criterion, rules)
-    if special and rules.category_split == "cautious" and search is not None:
+    if special and rules.category_split in WARY and search is not None:
         return search
     return general_category_search(rules.random_cuts, rules.category_split)
 
@@ -212,13 +212,13 @@ def search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem
 def grows_blocks(criterion: Criterion, rules: GrowthRules, codes: Codes, whole: Array) -> bool:
     """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
     usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
-    cautious = rules.category_split == "cautious" or not codes.is_category.any()
+    wary = rules.category_split in WARY or not codes.is_category.any()
     # sums of values are rounded in another order, so that all nodes of a tree must be alike
     alone = criterion.summed == "classes" or codes.values is not None
     return bool(
         usual
         and alone
-        and cautious
+        and wary
         and rules.min_samples_split <= BLOCK_LANES
         and criterion.block_judge is not None
         and _may_search_together(rules, whole)
