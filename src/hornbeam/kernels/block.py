@@ -49,12 +49,13 @@ from hornbeam.kernels.split_bin_categories import (
 from hornbeam.kernels.split_bins import ROW_UNIT, allows, keep_split
 from hornbeam.kernels.split_categories import cut_means, draw_class, may_differ
 from hornbeam.kernels.split_cuts import draw_cut
-from hornbeam.kernels.split_random import border_behind, draws_left, place_between
-from hornbeam.kernels.split_random_categories import cut_shares, draw_sides, note_groups
+from hornbeam.kernels.split_random import border_behind, draws_left, draws_missing, place_between
+from hornbeam.kernels.split_random_categories import all_left, cut_shares, draw_sides, note_groups
 from hornbeam.kernels.state import (
     ASK_ANEW,
     ASK_MIN_WEIGHT,
     ASK_N_TOTALS,
+    ASK_WEIGHT,
     CLOSED,
     JUDGE_BLOCK,
     KEEP_SET,
@@ -249,6 +250,14 @@ def groups_differ(problem, scratch, n_groups, n_classes, n_rows):
     return shares_differ(problem, scratch, n_groups, n_classes, n_rows)
 
 
+@inlined
+def weigh_rows(problem, scratch, here):
+    """Weight of a set of rows; those with classes weigh 1 each."""
+    if problem.whole[N_LABELS] > 0:
+        return float64(count_bits(here))
+    return sum_values(scratch.block_stats, int64(0), here)
+
+
 @part
 def cut_number(problem, scratch, feature, here, missing, key):
     """Cut a number at random; returns the rows on the left, and the threshold."""
@@ -265,7 +274,9 @@ def cut_number(problem, scratch, feature, here, missing, key):
         left = rows_up_to(codes, at, uint8(cut)) & here
         is_cut = (left | missing) != here
         threshold = border_behind(problem, feature, cut) if is_cut else math.inf
-    left |= missing if draws_left(feature, is_cut, key) else uint64(0)
+    left |= missing if is_cut and draws_left(feature, key) else uint64(0)
+    if not is_cut and problem.n_codes[feature] > 1:
+        left = uint64(0)
     return left, threshold if is_cut else math.inf
 
 
@@ -406,16 +417,27 @@ def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
     desk.best_feature[rank] = whole[N_FEATURES]
     best = uint64(0)
     for place in range(desk.words[WORD_DRAWN]):
-        feature, n_groups, threshold = desk.features[place], int64(0), math.nan
+        feature, n_groups, threshold = desk.features[place], int64(0), math.inf
         missing = rows_equal(codes, feature * BLOCK_LANES, uint8(MISSING_BIN)) & here
+        key, asks = nodes.key[node], False
+        if missing != uint64(0):
+            missing_weight = weigh_rows(problem, scratch, missing)
+            asks = draws_missing(feature, missing_weight, scratch.real[ASK_WEIGHT], key)
+        left = here ^ missing
         if problem.is_category[feature]:
             n_groups = int64(
                 call_address(whole[PART_GROUPS], (slots, feature, node, here, missing))
             )
-            left = scratch.block_groups[BLOCK_LANES]
-        else:
-            key = nodes.key[node]
+            if asks:
+                all_left(scratch, n_groups)
+            elif n_groups > 1:
+                left = scratch.block_groups[BLOCK_LANES]
+            elif problem.n_codes[feature] > 1:
+                continue
+        elif not asks:
             left, threshold = cut_number(problem, scratch, feature, here, missing, key)
+            if left == uint64(0):
+                continue
         judged = (slots, feature, desk_at, here, left, missing)
         if call_address(whole[JUDGE_BLOCK], judged) > 0.0:
             best = left

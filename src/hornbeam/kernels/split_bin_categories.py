@@ -26,6 +26,7 @@ from hornbeam.kernels.split_categories import (
     may_differ,
     shuffle_groups,
 )
+from hornbeam.kernels.split_random import draws_missing, may_cut
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_ANEW,
@@ -363,19 +364,28 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         if varies:
             key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
-            differ = values_differ(problem, scratch, n_groups, last - first)
+            random, may_be = problem.whole[RANDOM_CUTS], True
+            asks = random and n_missing > 0
+            asks = asks and draws_missing(
+                feature, cells[missing_at + 1], scratch.total[0], nodes.key[node]
+            )
+            differ = not asks and values_differ(problem, scratch, n_groups, last - first)
             if differ:
                 means, order = scratch.group_mean, scratch.group_order
                 merge_sort(means, order, scratch.group_spare, n_groups)
-            if problem.whole[RANDOM_CUTS] and differ:
+            if asks:
+                only = n_groups
+            elif random and differ:
                 only = cut_means(scratch, n_groups, key, False)
-            elif problem.whole[RANDOM_CUTS]:
+            elif random:
                 only = draw_subset(scratch, n_groups, key)
+                may_be = may_cut(problem, feature, int64(1), n_groups)
             elif not differ:
                 shuffle_groups(scratch, n_groups, key)
-            try_groups(
-                problem, scratch, feature, n_groups, only, n_missing, last - first, desk, rank
-            )
+            if may_be:
+                try_groups(
+                    problem, scratch, feature, n_groups, only, n_missing, last - first, desk, rank
+                )
         for group in range(n_groups):
             cell = WIDTH * category_of(scratch, group)
             for k in range(WIDTH):

@@ -15,6 +15,7 @@ from numba import float64, int64, uint64
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
 from hornbeam.kernels.split import present_keys, try_cuts
+from hornbeam.kernels.split_random import draws_missing, may_cut, weigh_missing
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_ALL_KEYS,
@@ -25,6 +26,7 @@ from hornbeam.kernels.state import (
     ASK_N_LABELS,
     ASK_N_STATS,
     ASK_ROWS,
+    ASK_WEIGHT,
     CATEGORY_RULE,
     CAUTIOUS,
     LEFT,
@@ -354,6 +356,14 @@ def shuffle_groups(scratch, n_groups, key):
 
 
 @part
+def keep_order(scratch, n_groups):
+    """Leave the groups in the order of their codes; returns how many there are."""
+    for g in range(n_groups):
+        scratch.group_order[g] = g
+    return n_groups
+
+
+@part
 def draw_class(problem, scratch, key):
     """One of the node's classes (or of the outputs) at random, to order the categories by."""
     if problem.whole[N_LABELS] == 0:
@@ -446,8 +456,13 @@ def search_random_category(slots, node, feature, rank, desk_at):
     if n_groups == 0:
         return 0.0
     key = derive_for_feature(nodes.key[node], feature)
-    wary = is_wary(problem)
-    if wary and groups_differ(problem, rows, scratch, n_groups):
+    wary, missing = is_wary(problem), weigh_missing(rows, scratch)
+    weight = scratch.real[ASK_WEIGHT]
+    if missing > 0.0 and draws_missing(feature, missing, weight, nodes.key[node]):
+        n_left = keep_order(scratch, n_groups)
+    elif not may_cut(problem, feature, int64(1), n_groups):
+        return 1.0
+    elif wary and groups_differ(problem, rows, scratch, n_groups):
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
         n_left = cut_means(scratch, n_groups, key, problem.whole[N_LABELS] > 0)
     else:
@@ -478,8 +493,7 @@ def search_single_category(slots, node, feature, rank, desk_at):
                 scratch.group_order[g + (g < single)] = g
         try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
     if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:
-        for g in range(n_groups):
-            scratch.group_order[g] = g
+        keep_order(scratch, n_groups)
         try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
     return 1.0
 

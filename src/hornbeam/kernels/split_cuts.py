@@ -26,7 +26,12 @@ from hornbeam.kernels.lanes import (
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.split_bins import allows, keep_split
-from hornbeam.kernels.split_random import border_behind, draws_left, random_bin
+from hornbeam.kernels.split_random import (
+    border_behind,
+    draws_left,
+    draws_missing,
+    random_bin,
+)
 from hornbeam.kernels.state import (
     ASK_ANEW,
     ASK_LOWER,
@@ -87,10 +92,29 @@ def draw_cut(problem, feature, low, high, key):
 
 
 @inlined
+def place_missing(problem, feature, counted, weights, key):
+    """What becomes of a cut and a node's missing values (see kernels/split_random.py).
+
+    ``counted`` are the rows of the node, left of the cut, and without a value, ``weights``
+    those of the last and of all. Returns whether known values are cut (otherwise all of them
+    are on the left), whether the missing ones are on the left, and whether there is a split
+    at all.
+    """
+    node_rows, left_rows, n_missing = counted
+    is_cut = left_rows + n_missing < node_rows
+    if n_missing == 0:
+        return is_cut, False, is_cut
+    if draws_missing(feature, weights[0], weights[1], key):
+        return False, False, True
+    return is_cut, is_cut and draws_left(feature, key), is_cut or problem.n_codes[feature] == 1
+
+
+@inlined
 def keep_cut(problem, desk, rank, feature, score, cut, is_cut, missing_left):
     """Keep a split if it is the best so far; few are, and only they look up their threshold."""
     if beats(desk, rank, feature, score):
         threshold = border_behind(problem, feature, cut) if is_cut else math.inf
+        cut = cut if is_cut else problem.n_codes[feature] - 1
         keep_split(desk, rank, feature, score, cut, missing_left, threshold)
 
 
@@ -109,17 +133,22 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
 
     def judge_class_cut(problem, scratch, desk, rank, feature, cut, key, counted):
         node_rows, left_rows, n_missing = counted
-        is_cut = left_rows + n_missing < node_rows
         n_classes, whole = scratch.ask[ASK_N_TOTALS], problem.whole[WHOLE_WEIGHTS]
         span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
         total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
         sums, monotone = scratch.cell_sums, problem.monotone[feature]
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-        missing_left = n_missing > 0 and draws_left(feature, is_cut, key)
+        missing_weight = 0.0
+        for k in range(n_classes):
+            missing_weight += sums[2 * n_classes + k]
+        asked = (missing_weight, real[ASK_WEIGHT])
+        is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
+        if not is_cut:
+            left_rows = node_rows - n_missing
         left_rows += n_missing if missing_left else 0
         left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
         for k in range(n_classes):
-            left[k] = sums[n_classes + k]
+            left[k] = sums[n_classes + k] if is_cut else total[k] - sums[2 * n_classes + k]
             if missing_left:
                 left[k] += sums[2 * n_classes + k]
             left_weight += left[k]
@@ -129,7 +158,9 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
         for i in range(3 * n_classes):
             sums[i] = 0.0
         right_weight = real[ASK_WEIGHT] - left_weight
-        if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
+        if not may_be or not allows(
+            min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
+        ):
             return
         if monotone != 0 and not keeps_order(
             monotone,
@@ -153,12 +184,15 @@ def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
 
     def judge_moment_cut(problem, scratch, desk, rank, feature, cut, key, counted):
         node_rows, left_rows, n_missing = counted
-        is_cut = left_rows + n_missing < node_rows
         total, real, sums = scratch.total, scratch.real, scratch.cell_sums
         monotone = problem.monotone[feature]
         min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
-        missing_left = n_missing > 0 and draws_left(feature, is_cut, key)
+        asked = (sums[6], total[0])
+        is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
         weight, total_y, second = sums[3], sums[4], sums[5]
+        if not is_cut:
+            left_rows = node_rows - n_missing
+            weight, total_y, second = total[0] - sums[6], total[1] - sums[7], total[2] - sums[8]
         if missing_left:
             left_rows += n_missing
             weight, total_y, second = weight + sums[6], total_y + sums[7], second + sums[8]
@@ -166,7 +200,7 @@ def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
             sums[i] = 0.0
         left = (weight, total_y, second)
         right = (total[0] - weight, total[1] - total_y, total[2] - second)
-        if not allows(min_leaf, min_weight, node_rows, left_rows, left[0], right[0]):
+        if not may_be or not allows(min_leaf, min_weight, node_rows, left_rows, left[0], right[0]):
             return
         if monotone != 0 and not keeps_order(
             monotone,

@@ -1,4 +1,9 @@
-"""Cut a number feature at a random place, as extremely randomised trees do."""
+"""Cut a number feature at a random place, as extremely randomised trees do.
+
+Missing values of a node: one of its rows is drawn. If it has no value, the question is whether
+the value is missing. Otherwise the known values are cut, and the missing ones go to a random
+side. So a few missing values rarely make a question of their own, and many often do.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,11 @@ from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.state import (
     ASK_ALL_KEYS,
+    ASK_CELLS,
     ASK_KEYS,
     ASK_MONOTONE,
+    ASK_N_STATS,
+    ASK_WEIGHT,
     BYTES,
     NODES_AT,
     ORDER,
@@ -28,6 +36,9 @@ from hornbeam.kernels.state import (
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
+
+# The random number of a node and feature that draws a row; there are fewer categories than that.
+DRAWN_ROW = 1 << 32
 
 
 @part
@@ -54,13 +65,28 @@ def random_place(problem, feature, low, high, key):
 
 
 @inlined
-def draws_left(feature, is_cut, key):
+def draws_left(feature, key):
     """Whether the missing values of a node go left of a random cut: one side is drawn.
 
-    To try both would let features with missing values win more often than others. Where
-    there is nothing else to cut, the missing values are on the right.
+    To try both would let features with missing values win more often than others.
     """
-    return is_cut and draw_below(derive_for_feature(key, feature), 1, 2) == 1
+    return draw_below(derive_for_feature(key, feature), 1, 2) == 1
+
+
+@inlined
+def draws_missing(feature, missing_weight, weight, key):
+    """Whether a drawn row of a node has no value of a feature: then that is asked."""
+    return draw_unit(derive_for_feature(key, feature), DRAWN_ROW) * weight < missing_weight
+
+
+@inlined
+def may_cut(problem, feature, low, high):
+    """Whether there is something to ask if no missing value is drawn.
+
+    A node whose known values are all alike has nothing to cut. But of a column that has one
+    value everywhere nothing else can be asked than if it is there.
+    """
+    return low < high or problem.n_codes[feature] == 1
 
 
 @part
@@ -101,6 +127,17 @@ def random_value(problem, feature, low, high, key):
     return threshold, cut
 
 
+@part
+def weigh_missing(rows, scratch):
+    """Weight of the entries whose code is missing."""
+    ask, keys = scratch.ask, present_keys(scratch)
+    stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
+    weight = 0.0
+    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
+        weight += stats[int64(keys[i] & uint64(ENTRY_MASK)) * ask[ASK_N_STATS]]
+    return weight
+
+
 @step
 def search_random_number(slots, node, feature, rank, desk_at):
     """Random cut of a number feature; the protocol is that of `split.search_number`."""
@@ -113,7 +150,13 @@ def search_random_number(slots, node, feature, rank, desk_at):
     keys = present_keys(scratch)
     low = int64(keys[0] >> uint64(32))
     high = int64(keys[scratch.ask[ASK_KEYS] - 1] >> uint64(32))
-    threshold = math.inf
+    missing = weigh_missing(rows, scratch)
+    threshold, weight = math.inf, scratch.real[ASK_WEIGHT]
+    if missing > 0.0 and draws_missing(feature, missing, weight, nodes.key[node]):
+        part_keys(scratch, high, high, scratch.ask[ASK_KEYS])
+        low = high
+    elif not may_cut(problem, feature, low, high):
+        return 1.0
     if low == high:
         try_cuts(problem, rows, scratch, feature, threshold, rank, desk, 0)
         return 1.0
@@ -123,7 +166,7 @@ def search_random_number(slots, node, feature, rank, desk_at):
     else:
         threshold, cut = random_value(problem, feature, low, high, nodes.key[node])
     known, all_keys = scratch.ask[ASK_KEYS], scratch.ask[ASK_ALL_KEYS]
-    missing_left = known < all_keys and draws_left(feature, True, nodes.key[node])
+    missing_left = known < all_keys and draws_left(feature, nodes.key[node])
     if not missing_left:
         scratch.ask[ASK_KEYS] = all_keys  # as if the missing values were large ones
     part_keys(scratch, cut, high, scratch.ask[ASK_KEYS])

@@ -25,9 +25,11 @@ from hornbeam.kernels.split_bin_categories import (
 )
 from hornbeam.kernels.split_bins import ROW_UNIT, WEIGHT_MASK
 from hornbeam.kernels.split_categories import draw_class, draw_forced, draw_right
+from hornbeam.kernels.split_random import draws_missing, may_cut
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_N_TOTALS,
+    ASK_WEIGHT,
     FILL,
     LEFT,
     MAX_CATEGORIES,
@@ -147,6 +149,22 @@ def draw_sides(scratch, n_groups, key):
 
 
 @inlined
+def all_left(scratch, n_groups):
+    """Put all groups on the left: only missing values are on the right."""
+    for group in range(n_groups):
+        scratch.sides[group] = 1
+
+
+@inlined
+def weigh_missing_cells(scratch, n_codes, n_classes):
+    """Weight of the rows that have no category; their cells are as `list_class_groups` says."""
+    weight = int64(0)
+    for k in range(n_classes):
+        weight += scratch.cell_words[n_codes * n_classes + k] & WEIGHT_MASK
+    return float64(weight)
+
+
+@inlined
 def sum_left(scratch, n_groups, n_classes):
     """Sum the class weights of the groups on the left; returns how many rows they have."""
     words, sides, content = scratch.cell_words, scratch.sides, int64(0)
@@ -194,8 +212,16 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
             call_address(problem.whole[FILL], (slots, node, feature))
             n_groups, n_missing = list_class_groups(scratch, n_codes, n_classes)
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
-        if varies:
-            if shares_differ(problem, scratch, n_groups, n_classes, last - first):
+        missing_weight = float64(n_missing)
+        if not problem.whole[UNIT_WEIGHTS]:
+            missing_weight = weigh_missing_cells(scratch, n_codes, n_classes)
+        asks = n_missing > 0 and draws_missing(
+            feature, missing_weight, scratch.real[ASK_WEIGHT], nodes.key[node]
+        )
+        if asks or (varies and may_cut(problem, feature, int64(1), n_groups)):
+            if asks:
+                all_left(scratch, n_groups)
+            elif shares_differ(problem, scratch, n_groups, n_classes, last - first):
                 which = draw_class(problem, scratch, key)
                 cut_shares(scratch, n_groups, n_classes, which, key)
             else:
