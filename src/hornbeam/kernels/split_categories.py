@@ -411,12 +411,18 @@ def try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
     ask = scratch.ask
     known, all_keys = ask[ASK_KEYS], ask[ASK_ALL_KEYS]
     list_groups(scratch, n_groups, n_left)
-    listed = 0
-    for place in range(n_left):
-        g = scratch.group_order[place]
-        listed += scratch.group_start[g + 1] - scratch.group_start[g]
-    ask[ASK_KEYS] = ask[ASK_ALL_KEYS] = listed  # what is not listed is on the right
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    if problem.whole[VALUE_IS_TOTAL]:  # medians of both sides need all rows listed
+        keys = present_keys(scratch)
+        for i in range(known, all_keys):
+            keys[i] = (uint64(1) << uint64(32)) | (keys[i] & uint64(ENTRY_MASK))
+        ask[ASK_KEYS] = all_keys
+    else:
+        listed = 0
+        for place in range(n_left):
+            g = scratch.group_order[place]
+            listed += scratch.group_start[g + 1] - scratch.group_start[g]
+        ask[ASK_KEYS] = ask[ASK_ALL_KEYS] = listed  # what is not listed is on the right
     improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
     ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
@@ -467,7 +473,7 @@ def search_random_category(slots, node, feature, rank, desk_at):
         n_left = cut_means(scratch, n_groups, key, problem.whole[N_LABELS] > 0)
     else:
         n_left = draw_subset(scratch, n_groups, key)
-    if wary and not problem.whole[VALUE_IS_TOTAL]:
+    if wary:
         try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
     else:
         try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
