@@ -49,7 +49,13 @@ from hornbeam.kernels.split_bin_categories import (
 from hornbeam.kernels.split_bins import ROW_UNIT, allows, keep_split
 from hornbeam.kernels.split_categories import cut_means, draw_class, may_differ
 from hornbeam.kernels.split_cuts import draw_cut
-from hornbeam.kernels.split_random import border_behind, draws_left, draws_missing, place_between
+from hornbeam.kernels.split_random import (
+    border_behind,
+    draws_left,
+    draws_missing,
+    may_ask,
+    place_between,
+)
 from hornbeam.kernels.split_random_categories import all_left, cut_shares, draw_sides, note_groups
 from hornbeam.kernels.state import (
     ASK_ANEW,
@@ -260,7 +266,7 @@ def weigh_rows(problem, scratch, here):
 
 @part
 def cut_number(problem, scratch, feature, here, missing, key):
-    """Cut a number at random; returns the rows on the left, and the threshold."""
+    """Cut a number at random; returns the rows on the left (maybe none), and the threshold."""
     codes, values, at = scratch.block_codes, scratch.block_values, feature * BLOCK_LANES
     if problem.value_at[feature] >= 0:
         at, known = problem.value_at[feature] * BLOCK_LANES, here ^ missing
@@ -275,7 +281,7 @@ def cut_number(problem, scratch, feature, here, missing, key):
         is_cut = (left | missing) != here
         threshold = border_behind(problem, feature, cut) if is_cut else math.inf
     left |= missing if is_cut and draws_left(feature, key) else uint64(0)
-    if not is_cut and problem.n_codes[feature] > 1:
+    if not may_ask(problem, feature, is_cut):
         left = uint64(0)
     return left, threshold if is_cut else math.inf
 
@@ -410,6 +416,33 @@ JUDGE_SIGNATURE = float64(SLOTS, int64, int64, uint64, uint64, uint64)
 
 
 @part
+def draw_question(slots, problem, nodes, node, scratch, feature, here, missing):
+    """Draw a split of a feature, as kernels/split_random.py says.
+
+    Returns the rows on the left (none if there is nothing to ask), the threshold of a number
+    and how many categories there are.
+    """
+    known, key, asks = here ^ missing, nodes.key[node], False
+    if missing != uint64(0):
+        missing_weight = weigh_rows(problem, scratch, missing)
+        asks = draws_missing(feature, missing_weight, scratch.real[ASK_WEIGHT], key)
+    if not problem.is_category[feature]:
+        left, threshold = known, math.inf
+        if not asks:
+            left, threshold = cut_number(problem, scratch, feature, here, missing, key)
+        return left, threshold, int64(0)
+    part_all = problem.whole[PART_GROUPS]
+    n_groups = int64(call_address(part_all, (slots, feature, node, here, missing)))
+    left = scratch.block_groups[BLOCK_LANES]
+    if asks:
+        all_left(scratch, n_groups)
+        left = known
+    elif not may_ask(problem, feature, n_groups > 1):
+        left = uint64(0)
+    return left, math.nan, n_groups
+
+
+@part
 def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
     """Search the features that are drawn for a node; returns the rows on the left."""
     codes, whole, rank = scratch.block_codes, problem.whole, int64(0)
@@ -417,27 +450,13 @@ def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
     desk.best_feature[rank] = whole[N_FEATURES]
     best = uint64(0)
     for place in range(desk.words[WORD_DRAWN]):
-        feature, n_groups, threshold = desk.features[place], int64(0), math.inf
+        feature = desk.features[place]
         missing = rows_equal(codes, feature * BLOCK_LANES, uint8(MISSING_BIN)) & here
-        key, asks = nodes.key[node], False
-        if missing != uint64(0):
-            missing_weight = weigh_rows(problem, scratch, missing)
-            asks = draws_missing(feature, missing_weight, scratch.real[ASK_WEIGHT], key)
-        left = here ^ missing
-        if problem.is_category[feature]:
-            n_groups = int64(
-                call_address(whole[PART_GROUPS], (slots, feature, node, here, missing))
-            )
-            if asks:
-                all_left(scratch, n_groups)
-            elif n_groups > 1:
-                left = scratch.block_groups[BLOCK_LANES]
-            elif problem.n_codes[feature] > 1:
-                continue
-        elif not asks:
-            left, threshold = cut_number(problem, scratch, feature, here, missing, key)
-            if left == uint64(0):
-                continue
+        left, threshold, n_groups = draw_question(
+            slots, problem, nodes, node, scratch, feature, here, missing
+        )
+        if left == uint64(0):
+            continue
         judged = (slots, feature, desk_at, here, left, missing)
         if call_address(whole[JUDGE_BLOCK], judged) > 0.0:
             best = left

@@ -26,7 +26,7 @@ from hornbeam.kernels.split_categories import (
     may_differ,
     shuffle_groups,
 )
-from hornbeam.kernels.split_random import draws_missing, may_cut
+from hornbeam.kernels.split_random import draws_missing, may_ask
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_ANEW,
@@ -379,7 +379,7 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
                 only = cut_means(scratch, n_groups, key, False)
             elif random:
                 only = draw_subset(scratch, n_groups, key)
-                may_be = may_cut(problem, feature, int64(1), n_groups)
+                may_be = may_ask(problem, feature, n_groups > 1)
             elif not differ:
                 shuffle_groups(scratch, n_groups, key)
             if may_be:

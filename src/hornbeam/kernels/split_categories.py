@@ -15,7 +15,7 @@ from numba import float64, int64, uint64
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
 from hornbeam.kernels.split import present_keys, try_cuts
-from hornbeam.kernels.split_random import draws_missing, may_cut, weigh_missing
+from hornbeam.kernels.split_random import draws_missing, may_ask, weigh_missing
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_ALL_KEYS,
@@ -466,7 +466,7 @@ def search_random_category(slots, node, feature, rank, desk_at):
     weight = scratch.real[ASK_WEIGHT]
     if missing > 0.0 and draws_missing(feature, missing, weight, nodes.key[node]):
         n_left = keep_order(scratch, n_groups)
-    elif not may_cut(problem, feature, int64(1), n_groups):
+    elif not may_ask(problem, feature, n_groups > 1):
         return 1.0
     elif wary and groups_differ(problem, rows, scratch, n_groups):
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))

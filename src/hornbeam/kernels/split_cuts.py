@@ -30,6 +30,7 @@ from hornbeam.kernels.split_random import (
     border_behind,
     draws_left,
     draws_missing,
+    may_ask,
     random_bin,
 )
 from hornbeam.kernels.state import (
@@ -106,7 +107,7 @@ def place_missing(problem, feature, counted, weights, key):
         return is_cut, False, is_cut
     if draws_missing(feature, weights[0], weights[1], key):
         return False, False, True
-    return is_cut, is_cut and draws_left(feature, key), is_cut or problem.n_codes[feature] == 1
+    return is_cut, is_cut and draws_left(feature, key), may_ask(problem, feature, is_cut)
 
 
 @inlined

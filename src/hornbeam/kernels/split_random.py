@@ -80,13 +80,13 @@ def draws_missing(feature, missing_weight, weight, key):
 
 
 @inlined
-def may_cut(problem, feature, low, high):
+def may_ask(problem, feature, known_vary):
     """Whether there is something to ask if no missing value is drawn.
 
     A node whose known values are all alike has nothing to cut. But of a column that has one
     value everywhere nothing else can be asked than if it is there.
     """
-    return low < high or problem.n_codes[feature] == 1
+    return known_vary or problem.n_codes[feature] == 1
 
 
 @part
@@ -155,7 +155,7 @@ def search_random_number(slots, node, feature, rank, desk_at):
     if missing > 0.0 and draws_missing(feature, missing, weight, nodes.key[node]):
         part_keys(scratch, high, high, scratch.ask[ASK_KEYS])
         low = high
-    elif not may_cut(problem, feature, low, high):
+    elif not may_ask(problem, feature, low < high):
         return 1.0
     if low == high:
         try_cuts(problem, rows, scratch, feature, threshold, rank, desk, 0)

@@ -25,7 +25,7 @@ from hornbeam.kernels.split_bin_categories import (
 )
 from hornbeam.kernels.split_bins import ROW_UNIT, WEIGHT_MASK
 from hornbeam.kernels.split_categories import draw_class, draw_forced, draw_right
-from hornbeam.kernels.split_random import draws_missing, may_cut
+from hornbeam.kernels.split_random import draws_missing, may_ask
 from hornbeam.kernels.state import (
     ABSENT,
     ASK_N_TOTALS,
@@ -218,7 +218,7 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
         asks = n_missing > 0 and draws_missing(
             feature, missing_weight, scratch.real[ASK_WEIGHT], nodes.key[node]
         )
-        if asks or (varies and may_cut(problem, feature, int64(1), n_groups)):
+        if asks or (varies and may_ask(problem, feature, n_groups > 1)):
             if asks:
                 all_left(scratch, n_groups)
             elif shares_differ(problem, scratch, n_groups, n_classes, last - first):
