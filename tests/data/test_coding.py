@@ -327,3 +327,23 @@ def test_wide_bins_of_any_scale(scale: float) -> None:
     codes = bins(X, wide=0.5)
     assert 200 < codes.n_codes[0] <= 255 and np.isfinite(codes.edges).all()
     np.testing.assert_array_equal(codes.columns[0], np.searchsorted(codes.edges, X[:, 0]))
+
+
+def test_crowded_columns_and_their_values() -> None:
+    """A column is crowded if it has more values than bins; some rows can be chosen of all."""
+    rng = np.random.default_rng(0)
+    matrix = np.column_stack([rng.integers(0, 9, 50), rng.normal(size=50), rng.integers(0, 3, 50)])
+    is_category, n_categories = np.array([False, False, True]), np.array([0, 0, 3])
+    codes = encode_bins(matrix, is_category, n_categories, max_bins=16)
+    assert codes.crowded.tolist() == [0, 1, 0] and codes.values is None
+    rows = np.array([3, 4, 40])
+    for table in (matrix, np.asfortranarray(matrix), scipy.sparse.csr_array(matrix)):
+        chosen = codes.with_values(table).chosen(rows)
+        assert chosen.values is not None and chosen.values.flags.c_contiguous
+        assert np.array_equal(chosen.values, matrix[rows, 1:2])
+        assert np.array_equal(chosen.columns, codes.columns[:, rows])
+    every = encode_bins(matrix[:, 1:2], is_category[1:2], n_categories[1:2], max_bins=16)
+    column = np.ascontiguousarray(matrix[:, 1:2])
+    assert np.shares_memory(every.with_values(column).values, column), (
+        "no copy where none is needed"
+    )

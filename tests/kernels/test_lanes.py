@@ -21,10 +21,15 @@ from hornbeam.kernels.lanes import (
     count_up_to,
     count_up_to_place,
     highest_code,
+    highest_value,
     lowest_code,
+    lowest_value,
     part_lanes,
     rows_equal,
+    rows_equal_value,
     rows_up_to,
+    rows_up_to_value,
+    sum_values,
 )
 
 N_ROWS, STRIDE = 90, 64
@@ -181,3 +186,31 @@ def test_sets_of_rows_by_their_codes():
         assert int(equal) == sum(1 << int(i) for i in np.flatnonzero(part == code))
         assert low == part[here].min(initial=255)
         assert high == (part[here] + np.uint8(1)).max(initial=0)  # 255 is missing, and becomes 0
+
+
+@njit
+def _ask_values(values, at, value, rows):
+    return (
+        rows_up_to_value(values, at, value),
+        rows_equal_value(values, at, value),
+        lowest_value(values, at, rows),
+        highest_value(values, at, rows),
+        sum_values(values, at, rows),
+    )
+
+
+def test_sets_of_rows_by_their_values():
+    """Lanes that are not in the set hold anything, and infinity stands for a missing value."""
+    random = np.random.default_rng(0)
+    for trial in range(50):
+        values = random.integers(-50, 50, 3 * BLOCK_LANES) / 4.0
+        here = random.random(BLOCK_LANES) < 0.1 * (trial % 11)
+        part, value = values[BLOCK_LANES : 2 * BLOCK_LANES], values[random.integers(0, len(values))]
+        part[~here & (random.random(BLOCK_LANES) < 0.5)] = np.inf
+        bits = np.uint64(sum(1 << int(i) for i in np.flatnonzero(here)))
+        up_to, equal, low, high, total = _ask_values(values, BLOCK_LANES, value, bits)
+        assert int(up_to) == sum(1 << int(i) for i in np.flatnonzero(part <= value))
+        assert int(equal) == sum(1 << int(i) for i in np.flatnonzero(part == value))
+        assert low == part[here].min(initial=np.inf)
+        assert high == part[here].max(initial=-np.inf)
+        assert total == part[here].sum()

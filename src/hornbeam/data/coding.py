@@ -94,7 +94,10 @@ class Codes:
         crowded = np.flatnonzero(self.crowded)
         if scipy.sparse.issparse(matrix):
             return replace(self, values=scipy.sparse.csc_array(matrix)[:, crowded].toarray("C"))
-        return replace(self, values=np.ascontiguousarray(kernel_view(matrix)[:, crowded]))
+        dense = kernel_view(matrix)
+        if len(crowded) < dense.shape[1]:
+            dense = dense[:, crowded]
+        return replace(self, values=np.ascontiguousarray(dense))  # the table itself, if it can be
 
     @cached_property
     def by_row(self) -> Array:

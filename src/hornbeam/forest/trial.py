@@ -40,7 +40,7 @@ from hornbeam.tree.task import Task
 
 TRIED = ("min_samples_split", "max_features", "category_split")  # the rules to be found out
 SIZES = (5, 10, 20, 50, 100)
-SLIGHT = SIZES[0]  # is as good a guess as 2 without bags, so that the smallest gain counts
+SLIGHT = SIZES[0]  # without bags as good a guess as 2, so that the smallest gain counts
 TREES = 6
 TREES_OF_FEW = 10  # of each half
 LEAST_ROWS = 100  # fewer do not tell
@@ -48,7 +48,7 @@ FEW_ROWS = 10_000  # with more, one half is enough to ask about, and fewer trees
 MOST_ROWS = 5_000  # of a half: more would only cost time
 MOST_VALUES = 30_000  # rows times what is predicted of each
 SURE = 1.5  # standard errors by which the error must fall
-CERTAIN = 2.0  # ... for less features to be drawn than a forest would
+CERTAIN = 2.0  # ... for fewer features to be drawn than usual
 DRAWN = 0.7  # of the features, where that is compared with all of them
 MUCH = 0.1  # of the error, by which it must fall for all of them to be searched
 FAR_OUT = 0.01  # of the rows: their errors are cut down where features are compared
