@@ -121,13 +121,12 @@ def choose_steps(
         steps[s.SIFT] = (sift, SIFT_SIGNATURE)
     if rules.monotone is not None:
         steps[s.HAND_ON_BOUNDS] = (hand_on_bounds, BOUNDS_SIGNATURE)
-    special = _is_special(number)
     if grows_blocks(criterion, rules, codes, whole):
         steps[s.GROW_BLOCK] = (grow_block, TOGETHER_SIGNATURE)
         steps[s.JUDGE_BLOCK] = (criterion.block_judge, JUDGE_SIGNATURE)
         if has_categories:
             steps[s.PART_GROUPS] = (part_groups if classes else part_value_groups, GROUPS_SIGNATURE)
-    if not special:
+    if not _is_special(number):
         steps |= _ordered_steps(criterion)
     elif classes:
         known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
@@ -138,8 +137,8 @@ def choose_steps(
     if has_categories:
         steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
         # the special search of the best split leaves more than two classes to the general one
-        own = _special_category_search(criterion, rules)
-        if own not in searches or (classes and n_totals > 2 and not rules.random_cuts):
+        special = _special_category_search(criterion, rules)
+        if special not in searches or (classes and n_totals > 2 and not rules.random_cuts):
             steps |= general_category_steps(criterion, rules)
     return steps
 
@@ -213,11 +212,12 @@ def grows_blocks(criterion: Criterion, rules: GrowthRules, codes: Codes, whole: 
     """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
     usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
     wary = rules.category_split in WARY or not codes.is_category.any()
-    # sums of values are rounded in another order, so that all nodes of a tree must be alike
-    alone = criterion.summed == "classes" or codes.values is not None
+    # Blocks round sums of values otherwise than the loop, which may grow small nodes, too, where
+    # several threads share a tree. Only forests, with one thread a tree, have the values.
+    same = criterion.summed == "classes" or codes.values is not None
     return bool(
         usual
-        and alone
+        and same
         and wary
         and rules.min_samples_split <= BLOCK_LANES
         and criterion.block_judge is not None
