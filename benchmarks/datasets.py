@@ -81,10 +81,18 @@ def pictures(n_rows: int = 60_000, n_test: int = 10_000) -> DataSet:
     return _split(f"pictures {shape(n_rows, side * side)}, 10 classes", X, y, n_rows)
 
 
+def gathering(n_rows: int = 100_000, n_test: int = 10_000) -> DataSet:
+    """10 columns, a crowd in the middle, and one row in fifty far out: class 1, the anomalies."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(n_rows + n_test) < 0.02).astype(np.int64)
+    X = rng.normal(size=(len(y), 10)) * np.where(y, 4.0, 1.0)[:, None]
+    return _split(f"gathering {shape(n_rows, 10)}", X.astype(np.float32), y, n_rows)
+
+
 def covtype(n_rows: int = 100_000, n_test: int = 100_000) -> DataSet | None:
     """Forest cover types (54 columns of whole numbers, 7 classes), or None when not at hand."""
-    path = data_folder() / "covtype" / "data.parquet"
-    if not path.is_file():
+    path = shared_path("covtype", "data.parquet")
+    if path is None:
         return None
     X, y = _read_covtype(path)
     X_train, X_test, y_train, y_test = train_test_split(
@@ -93,10 +101,21 @@ def covtype(n_rows: int = 100_000, n_test: int = 100_000) -> DataSet | None:
     return DataSet(f"covtype {shape(n_rows, X.shape[1])}", X_train, y_train, X_test, y_test)
 
 
-def data_folder() -> Path:
-    """Where the shared data sets are: ``HORNBEAM_DATA``, else beside the project."""
+def data_folder() -> Path | None:
+    """Where the shared data sets are: what ``HORNBEAM_DATA`` says, or None if it says nothing.
+
+    No other place is looked at: what a benchmark or a test does must not depend on what
+    happens to lie beside the project.
+    """
     chosen = os.environ.get("HORNBEAM_DATA")
-    return Path(chosen) if chosen else ROOT.parent / "shared" / "data"
+    return Path(chosen) if chosen else None
+
+
+def shared_path(*parts: str) -> Path | None:
+    """Path of a file of the shared data sets, or None when it is not at hand."""
+    folder = data_folder()
+    path = None if folder is None else folder.joinpath(*parts)
+    return path if path is not None and path.is_file() else None
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ import scipy.sparse
 from sklearn.datasets import load_svmlight_files
 from sklearn.model_selection import GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 
-from benchmarks.datasets import Array, DataSet, Task, data_folder, shape
+from benchmarks.datasets import Array, DataSet, Task, data_folder, shape, shared_path
 
 LEAST_ROWS = 50  # the sets for teaching have 14 to 24
 LEAST_OF_CLASS = 8
@@ -164,19 +164,20 @@ class SharedSet:
 
 def names() -> list[str]:
     """Names of the sets for classification, regression and ranking, as far as they are there."""
+    folder = data_folder()
     return [
         path.parent.name
-        for path in sorted(data_folder().glob("*/meta.json"))
+        for path in sorted(folder.glob("*/meta.json") if folder is not None else ())
         if _task_of(meta := _meta(path.parent)) is not None and _size(meta) >= LEAST_ROWS
     ]
 
 
 def load(name: str) -> SharedSet | None:
     """Read a set, or return None when it is not at hand."""
-    folder = data_folder() / name
-    if not (folder / "meta.json").is_file():
+    path = shared_path(name, "meta.json")
+    if path is None:
         return None
-    meta = _meta(folder)
+    folder, meta = path.parent, _meta(path.parent)
     task = _task_of(meta)
     assert task is not None, f"{name} is for {meta['task']}."
     if task == "ranking":

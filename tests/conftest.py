@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-ROOT = Path(__file__).resolve().parents[1]
-SHARED_DATA = ROOT.parent / "shared" / "data"
+from benchmarks.datasets import data_folder
 
 # No deadline: the first example pays for a compilation. In CI the examples are always
 # the same ones, so that a red run can be repeated.
@@ -32,12 +31,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return "mark.quick" not in collection_path.read_text(encoding="utf-8") or None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need the shared data sets: ``pytest -m shared`` runs only these."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("shared")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of the shared data sets; the test is skipped where there is none."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip("the shared data sets (../shared/data) are not on this machine")
-    return SHARED_DATA
+    """Folder of the shared data sets; the test is skipped where ``HORNBEAM_DATA`` names none."""
+    folder = data_folder()
+    if folder is None:
+        pytest.skip("HORNBEAM_DATA does not say where the shared data sets are")
+    assert folder.is_dir(), f"HORNBEAM_DATA={folder} is not a folder."
+    return folder
 
 
 @pytest.fixture

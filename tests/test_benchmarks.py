@@ -356,8 +356,25 @@ def test_compile_times_come_slowest_first(monkeypatch: pytest.MonkeyPatch) -> No
     assert [row.contender for row in rows] == ["large", "small", "first fit, all in all"]
 
 
+def reads_shared_sets(name: str) -> bool:
+    source = (Path(cases.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    return any(word in source for word in ("shared.", "shared_path", "covtype"))
+
+
 @pytest.mark.parametrize("name", sorted(set(cases.names()) - {"compile"}))
-def test_benchmark_runs_on_small_sizes(name: str, tmp_path: Path) -> None:
+def test_benchmark_runs_on_small_sizes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HORNBEAM_DATA", raising=False)
+    check_small_run(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", list(filter(reads_shared_sets, cases.names())))
+def test_benchmark_runs_on_shared_sets(name: str, tmp_path: Path, shared_data: Path) -> None:
+    check_small_run(name, tmp_path)
+
+
+def check_small_run(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     assert main([name, "--quick", "--repeats", "1", "--results", str(folder)]) == 0
     rows = report.Report.from_json((folder / f"{name}.json").read_text()).rows

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 import hornbeam as hb
 from benchmarks import datasets
 from benchmarks.datasets import Array, DataSet
-from benchmarks.harness import SKLEARN, Case, Contender, Options, measure_all
+from benchmarks.harness import SKLEARN, Case, Contender, Options, at_hand, measure_all
 from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
 
@@ -48,9 +48,9 @@ def rows(options: Options) -> Iterable[Row]:
         yield from against_the_faster(found)
         yield from against_isotree(found)
     for name in PAPER:
-        data = load(name, options)
-        if data is not None and options.only in f"AUC {data.name}":
-            yield from auc_rows(name, data, options)
+        for data in at_hand(options, load(name, options)):
+            if options.only in f"AUC {data.name}":
+                yield from auc_rows(name, data, options)
     options.note(
         "AUC rows: the mean over seeds, 100 trees of 256 rows. The reference is the paper's "
         "figure; where both libraries are further than 0.02 from it, the file is another one "
@@ -62,9 +62,8 @@ def rows(options: Options) -> Iterable[Row]:
 
 def load(name: str, options: Options) -> DataSet | None:
     """Read a set of ADBench, or return None when it is not at hand."""
-    path = datasets.data_folder() / "adbench" / f"{name}.npz"
-    if not path.is_file():
-        options.note("Shared data were not at hand (see HORNBEAM_DATA); their cases are left out.")
+    path = datasets.shared_path("adbench", f"{name}.npz")
+    if path is None:
         return None
     with np.load(path) as content:
         X = np.ascontiguousarray(content["X"], np.float32)
@@ -77,10 +76,8 @@ def load(name: str, options: Options) -> DataSet | None:
 
 def cases(options: Options) -> Iterator[Case]:
     """Fit and score: the others with one thread and with all, hornbeam with its default."""
-    for name in TIMED:
-        data = load(name, options)
-        if data is None:
-            continue
+    sets = at_hand(options, *(load(name, options) for name in TIMED))
+    for data in sets or [datasets.gathering(options.size(500_000, 3000), 1)]:
         contenders = [scikit_learn(1), scikit_learn(-1), ours(), ours(1)]
         if importlib.util.find_spec("isotree") is not None:
             contenders.append(isotree())

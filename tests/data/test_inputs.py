@@ -163,6 +163,21 @@ def test_no_copy_of_contiguous_floats() -> None:
             assert np.shares_memory(matrix_of(frozen), X)
 
 
+@pytest.mark.parametrize("to", [pa.Table.from_pandas, pl.from_pandas])
+def test_columns_of_a_frame_are_taken_out_all_at_once(
+    to: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One by one costs an Arrow table the square of its columns."""
+    wide = to(pd.DataFrame(np.ones((2, 300)), columns=[f"c{i}" for i in range(300)]))
+    calls, iterate = [], nw.DataFrame.iter_columns
+    monkeypatch.setattr(nw.DataFrame, "iter_columns", lambda f: calls.append(f) or iterate(f))
+    monkeypatch.delattr(nw.DataFrame, "__getitem__")
+    schema, matrix = learn(wide)
+    assert matrix.shape == (2, 300) and len(calls) == 1
+    np.testing.assert_array_equal(schema.read(wide), matrix)
+    assert len(calls) == 2
+
+
 def test_memmap(tmp_path: Any) -> None:
     np.save(tmp_path / "X.npy", NUMBERS)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")

@@ -60,9 +60,14 @@ class FrameTable:
         """How errors call a column."""
         return f"column {index}" if self.names is None else f"column {self.names[index]!r}"
 
+    @cached_property
+    def _columns(self) -> list[Any]:
+        """All columns: asking an Arrow table for one of them looks at all of its names."""
+        return list(self.frame.iter_columns())
+
     def column(self, index: int) -> Column:
         """Read one column."""
-        return _read_series(self.frame[:, index], self.title(index))
+        return _read_series(self._columns[index], self.title(index))
 
 
 class PandasTable(FrameTable):
