@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import time
 import warnings
 from typing import Any
 
@@ -336,10 +335,8 @@ def test_arrays_of_numbered_categories_that_need_a_sentence() -> None:
 def test_100_000_categories(library: Any) -> None:
     numbers = np.random.default_rng(0).permutation(100_000)
     X = library({"c": [f"category {number:06d}" for number in numbers]})
-    start = time.perf_counter()
     schema, matrix = Schema.learn(X, NAME)
     again = schema.read(X, NAME)
-    assert time.perf_counter() - start < 5  # generous: the machine may be busy
     assert schema.n_categories.tolist() == [100_000]
     np.testing.assert_array_equal(matrix[:, 0], numbers)
     np.testing.assert_array_equal(again, matrix)
