@@ -553,8 +553,8 @@ def test_plain_functions_are_kept_on_disk_and_closures_are_not():
     plain, enclosed = regression(my_square), losses.OwnLoss(with_closure, start=0.0)
     fill = plain.kernels[0]
     codegen = fill.targetctx.codegen()
-    assert fill._cache._read(fill._cache._path(FILL_SIGNATURE, codegen)) is not None
-    assert regression(enclosed).kernels[0]._cache._path(FILL_SIGNATURE, codegen) is None
+    assert fill._cache.read(FILL_SIGNATURE, codegen) is not None
+    assert regression(enclosed).kernels[0]._cache._identify(FILL_SIGNATURE, codegen) is None
 
 
 def test_own_losses_are_values():

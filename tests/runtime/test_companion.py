@@ -18,7 +18,7 @@ import pytest
 from numba import float64
 
 from hornbeam.runtime import companion
-from hornbeam.runtime.kernel import cache_directory, compile_times, is_at_hand, kernel
+from hornbeam.runtime.kernel import can_keep_code, compile_times, is_at_hand, kernel
 
 SIGNATURE = float64(float64)
 
@@ -191,13 +191,13 @@ def test_made_kernels_stay_here() -> None:
         ("sys.frozen", True),
         ("companion.joblib.cpu_count", lambda: 1),
         ("companion.multiprocessing.parent_process", lambda: object()),
-        ("companion.cache_directory", lambda: None),
+        ("companion.can_keep_code", lambda: False),
     ],
 )
 def test_nobody_helps_where_nobody_can(
     change: str, value: Any, two_cores: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if cache_directory() is None:
+    if not can_keep_code():
         pytest.skip("there is no cache directory to share")
     assert companion._can_help()
     owner: Any = {"sys": sys, "companion": companion}[change.split(".")[0]]

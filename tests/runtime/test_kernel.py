@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -11,12 +12,15 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -64,6 +68,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     cache_directory.cache_clear()
 
 
+def umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
 def files(root: Path) -> list[Path]:
     return sorted(root.rglob("*.bin"))
 
@@ -82,7 +92,10 @@ def test_the_directory_belongs_to_the_user_alone(home: Path) -> None:
     directory = files(home)[0].parent
     assert directory == cache_directory() == home / source_hash()
     if os.name == "posix":
-        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        for path, mode in ((home, 0o700), (directory, 0o700), (files(home)[0], 0o600)):
+            readable = 0o055 if os.geteuid() == 0 else 0  # what root makes all may read
+            readable &= 0o777 if path.is_dir() else 0o666
+            assert stat.S_IMODE(path.stat().st_mode) == (mode | readable) & ~umask()
     assert not list(home.rglob(".writing-*"))
 
 
@@ -133,16 +146,10 @@ def test_parts_are_stored_with_their_kernel(home: Path) -> None:
 
 @pytest.mark.quick
 def test_addresses_of_cached_kernels_are_callable(home: Path) -> None:
-    import numba
-
     signature = numba.float64(numba.types.Array(numba.float64, 1, "C"))
     for _ in range(2):
         assert address_of(kernel(add_up), signature) != 0
     assert len(files(home)) == 1
-
-
-def with_checksum(payload: bytes) -> bytes:
-    return hashlib.sha256(payload).digest() + payload
 
 
 class Explosive:
@@ -159,10 +166,6 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "longer": lambda content: content + b"\0",
     "zeros": lambda content: bytes(len(content)),
     "garbage": lambda content: hashlib.sha256(content).digest() * 200,
-    "no pickle": lambda content: with_checksum(b"garbage"),
-    "another pickle": lambda content: with_checksum(pickle.dumps({"a": 1})),
-    "too short a tuple": lambda content: with_checksum(pickle.dumps((1, 2))),
-    "failing pickle": lambda content: with_checksum(pickle.dumps(Explosive())),
 }
 
 
@@ -177,17 +180,100 @@ def test_a_damaged_file_is_compiled_anew(home: Path, damage: Callable[[bytes], b
     assert not run_anew()
 
 
-def test_every_flipped_bit_is_noticed(home: Path) -> None:
+BAD_CODE = {
+    "no pickle": b"garbage",
+    "another pickle": pickle.dumps({"a": 1}),
+    "too short a tuple": pickle.dumps((1, 2)),
+    "failing pickle": pickle.dumps(Explosive()),
+}
+
+
+@pytest.mark.parametrize("code", BAD_CODE.values(), ids=BAD_CODE.keys())
+def test_bad_code_under_a_good_checksum_is_compiled_anew(
+    home: Path, monkeypatch: pytest.MonkeyPatch, code: bytes
+) -> None:
+    identities: list[bytes] = []
+    checksum = kernel_module._checksum
+
+    def listen(identity: bytes, payload: bytes) -> bytes:
+        identities.append(identity)
+        return checksum(identity, payload)
+
+    monkeypatch.setattr(kernel_module, "_checksum", listen)
     run_anew()
     (file,) = files(home)
+    file.write_bytes(checksum(identities[0], code) + code)
+    assert run_anew()
+    assert not run_anew()
+
+
+def test_every_flipped_bit_is_noticed(home: Path) -> None:
+    signature = numba.float64(numba.typeof(VALUES))
+    add: Any = kernel(add_up)
+    address_of(add, signature)
+    (file,) = files(home)
     good = file.read_bytes()
-    cache = kernel(add_up)._cache
-    assert cache._read(file) == good[32:]
+
+    def read() -> Any:
+        return add._cache.read(signature, add.targetctx.codegen())
+
+    assert read() == good[32:]
     for place in [*range(64), *range(64, len(good), 97), len(good) - 1]:
         changed = bytearray(good)
         changed[place] ^= 1 << place % 8
         file.write_bytes(bytes(changed))
-        assert cache._read(file) is None
+        assert read() is None
+
+
+def count_up(values):
+    return len(values) * 2.0
+
+
+@pytest.mark.quick
+def test_a_good_file_under_the_name_of_another_kernel_is_not_used(home: Path) -> None:
+    run_anew(add_up), run_anew(count_up)
+    one, other = files(home)
+    swapped = one.read_bytes(), other.read_bytes()
+    other.write_bytes(swapped[0])
+    one.write_bytes(swapped[1])
+    assert run_anew(add_up) and run_anew(count_up)
+    assert (one.read_bytes(), other.read_bytes()) != swapped[::-1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and permissions of POSIX")
+@pytest.mark.parametrize("change", ["link", "linked directory", "mode", "directory", "root"])
+def test_what_others_could_have_written_is_not_read(home: Path, change: str) -> None:
+    """Each time that a file is read, not only when the directory is chosen."""
+    assert run_anew() and not run_anew()
+    (file,) = files(home)
+    if change in ("link", "linked directory"):
+        moved = file if change == "link" else file.parent
+        moved.rename(home.parent / "elsewhere")
+        moved.symlink_to(home.parent / "elsewhere")
+    else:
+        {"mode": file, "directory": file.parent, "root": home}[change].chmod(0o777)
+    assert run_anew()
+
+
+def test_a_cache_that_can_only_be_read_is_read(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    assert run_anew()
+    cache_directory.cache_clear()
+    open_file = os.open
+
+    def open_to_read(path: Any, flags: int, *mode: Any, **where: Any) -> int:
+        if flags & (os.O_CREAT | os.O_WRONLY):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return open_file(path, flags, *mode, **where)
+
+    monkeypatch.setattr(os, "open", open_to_read)
+    monkeypatch.setattr(os, "access", lambda *arguments: False)
+    assert not run_anew()
+    assert cache_directory() is not None and not kernel_module.can_keep_code()
+    assert not caplog.records
+    assert run_anew(count_up) and run_anew(count_up)  # what it lacks is compiled
+    assert len(caplog.records) == 1 and "Read-only file system" in caplog.text
 
 
 def test_a_directory_in_the_place_of_a_file(home: Path) -> None:
@@ -247,8 +333,14 @@ def test_a_read_only_directory(home: Path, monkeypatch: Any, caplog: Any) -> Non
 
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")
 def test_a_directory_of_somebody_else(home: Path, monkeypatch: Any, caplog: Any) -> None:
-    somebody = os.getuid() + 1
-    monkeypatch.setattr(os, "getuid", lambda: somebody)
+    fstat = os.fstat
+
+    def foreign(handle: int) -> Any:
+        found = fstat(handle)
+        seen = {name: getattr(found, name) for name in dir(found) if name[:3] == "st_"}
+        return types.SimpleNamespace(**seen | {"st_uid": os.geteuid() + 1})
+
+    monkeypatch.setattr(os, "fstat", foreign)
     refused(home, monkeypatch, caplog)
 
 
@@ -257,21 +349,37 @@ def test_a_full_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     assert cache_directory() is not None
-    monkeypatch.setattr(kernel_module.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     assert run_anew() and run_anew()
     assert not files(home) and not list(home.rglob(".writing-*"))
 
 
 def test_old_versions_are_removed_after_a_season(home: Path) -> None:
-    old, young, foreign = home / ("0" * 16), home / ("1" * 16), home / "notes"
-    for directory in (old, young, foreign):
+    old, young = home / ("0" * 16), home / ("1" * 16)
+    foreign = [home / "notes", home / "sixteen-letters."]
+    long_ago = (time.time() - 100 * 86400,) * 2
+    for directory in (old, young, *foreign):
         directory.mkdir(parents=True)
         (directory / "kernel.bin").write_bytes(b"")
-    long_ago = time.time() - 100 * 86400
-    os.utime(old, (long_ago, long_ago))
-    os.utime(foreign, (long_ago, long_ago))
+        (directory / ".writing-0123").write_bytes(b"")
+        os.utime(directory / ".writing-0123", long_ago)
+    for directory in (old, *foreign):
+        os.utime(directory, long_ago)
     cache_directory()
-    assert not old.exists() and young.exists() and foreign.exists()
+    assert not old.exists() and young.exists()
+    assert all(len(list(directory.iterdir())) == 2 for directory in foreign)
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(home: Path) -> None:
+    run_anew()
+    left = [files(home)[0].parent / f".writing-{age}" for age in ("old", "young")]
+    for file in left:
+        file.write_bytes(b"")
+    os.utime(left[0], (time.time() - 90000,) * 2)
+    cache_directory.cache_clear()
+    cache_directory()
+    assert [file.exists() for file in left] == [False, True]
+    assert not run_anew()
 
 
 def test_any_change_of_a_source_is_another_directory(
@@ -378,6 +486,38 @@ def test_processes_that_compile_at_once(tmp_path: Path) -> None:
     assert [finish(process)[0] for process in processes] == [42] * 3
     assert len(files(tmp_path)) == 1 and not list(tmp_path.rglob(".writing-*"))
     assert finish(start(tmp_path, TINY, soon)) == (42, [], "")
+
+
+AS_ROOT = """
+from hornbeam.runtime.kernel import compile_times, kernel
+
+def another(x):
+    return x * 2
+
+kernel(another)(1)  # all that is needed is imported now
+"""
+AS_NOBODY = f"""
+{AS_ROOT}
+import os
+from hornbeam.runtime.kernel import cache_directory
+cache_directory.cache_clear()
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs root to change users")
+def test_what_root_compiled_others_read() -> None:
+    """As in an image that root builds and somebody else runs."""
+    with tempfile.TemporaryDirectory() as folder:  # nobody may look into pytest's
+        os.chmod(folder, 0o755)
+        root = Path(folder) / "cache"
+        first = start(root, AS_ROOT + TINY, "0", quiet="1")
+        assert finish(first) == (42, ["__main__.another", "__main__.one_more"], "")
+        for path in (root, *root.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        assert finish(start(root, AS_NOBODY + TINY, "0")) == (42, [], "")
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from typing import Any
 
 import joblib
 
-from hornbeam.runtime.kernel import cache_directory, compiled, is_at_hand
+from hornbeam.runtime.kernel import can_keep_code, compiled, is_at_hand
 
 Kernel = tuple[Any, Any]  # and its signature
 
@@ -154,4 +154,4 @@ def _can_help() -> bool:
     is_worker = multiprocessing.parent_process() is not None  # others keep the cores busy
     if not is_python or is_frozen or is_worker or joblib.cpu_count() < 2:
         return False
-    return cache_directory() is not None
+    return can_keep_code()

@@ -2,7 +2,9 @@
 
 Compiled code is kept in a directory of the user's own, named by a hash of all kernel
 sources, so that a stale cache cannot happen and a read-only install works. Each file
-carries a checksum: a damaged, foreign or unwritable cache costs time, never correctness.
+carries a checksum of its content and of the kernel that it belongs to, and is read only where
+nobody else can have written it (`runtime.trusted`): a damaged, foreign or unwritable cache
+costs time, never correctness. A cache that can only be read is read.
 
 ``HORNBEAM_CACHE_DIR`` chooses another directory, ``HORNBEAM_QUIET=1`` silences the
 notice of the first compilation, ``HORNBEAM_BOUNDSCHECK=1`` compiles every kernel with
@@ -16,23 +18,25 @@ import hashlib
 import logging
 import os
 import pickle
+import re
 import signal
-import stat
 import sys
-import tempfile
 import threading
 import time
 import types
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import llvmlite
 import numba
 from numba.core import compiler
 from numba.core.caching import NullCache
+
+from hornbeam.runtime import trusted
 
 logger = logging.getLogger("hornbeam")
 
@@ -189,8 +193,7 @@ def is_at_hand(dispatcher: Any, signature: Any) -> bool:
     """Whether a kernel is compiled for a signature, here or in the cache on disk."""
     if signature.args in dispatcher.overloads:
         return True
-    path = dispatcher._cache._path(signature, dispatcher.targetctx.codegen())
-    return path is not None and path.exists()
+    return bool(dispatcher._cache.holds(signature, dispatcher.targetctx.codegen()))
 
 
 def address_of(dispatcher: Any, signature: Any) -> int:
@@ -219,7 +222,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code for a signature, or None when it must be compiled."""
         target_context.refresh()
-        payload = self._read(self._path(sig, target_context.codegen()))
+        payload = self.read(sig, target_context.codegen())
         if payload is not None:
             try:
                 return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
@@ -233,45 +236,64 @@ class KernelCache(NullCache):  # type: ignore[misc]
         """Keep freshly compiled code; an unwritable directory is not an error."""
         seconds = time.perf_counter() - self._started.pop(sig, time.perf_counter())
         _compile_times[self._name] = _compile_times.get(self._name, 0.0) + seconds
-        path = self._path(sig, data.codegen)
-        if path is None:
+        identity = self._identify(sig, data.codegen)
+        if identity is None:
             return
         try:
             payload = pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL)
-            _write_atomically(path, hashlib.sha256(payload).digest() + payload)
+            with _opened_cache() as folder:
+                folder.write(self._file_name(identity), _checksum(identity, payload) + payload)
+        except OSError as error:
+            _warn_unkept(error)
         except Exception as error:
             logger.info("the compiled code of %s could not be stored (%s)", self._name, error)
 
-    def _path(self, sig: Any, codegen: Any) -> Path | None:
-        directory = cache_directory()
-        if directory is None or not self._stored:
-            return None
-        key = repr((self._identity, str(sig), codegen.magic_tuple()))
-        return directory / f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.bin"
+    def holds(self, sig: Any, codegen: Any) -> bool:
+        """Whether there is a file for a signature."""
+        identity = self._identify(sig, codegen)
+        if identity is None:
+            return False
+        try:
+            with _opened_cache() as folder:
+                return folder.holds(self._file_name(identity))
+        except OSError:
+            return False
 
-    def _read(self, path: Path | None) -> bytes | None:
-        if path is None:
+    def read(self, sig: Any, codegen: Any) -> bytes | None:
+        """The stored code for a signature, None if there is none that can be used."""
+        identity = self._identify(sig, codegen)
+        if identity is None:
             return None
         try:
-            content = path.read_bytes()
-        except OSError:
+            with _opened_cache() as folder:
+                content = folder.read(self._file_name(identity))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            logger.info("the cached code of %s is not used (%s)", self._name, error)
             return None
         payload = content[_CHECKSUM_BYTES:]
-        if hashlib.sha256(payload).digest() != content[:_CHECKSUM_BYTES]:
+        if _checksum(identity, payload) != content[:_CHECKSUM_BYTES]:
             logger.info("the cached code of %s is damaged and will be compiled again", self._name)
             return None
         return payload
 
+    def _identify(self, sig: Any, codegen: Any) -> bytes | None:
+        """Digest of all that tells this machine code from other; None if it is not stored."""
+        if not self._stored or cache_directory() is None:
+            return None
+        key = repr((source_hash(), self._identity, str(sig), codegen.magic_tuple()))
+        return hashlib.sha256(key.encode()).digest()
 
-def _write_atomically(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    def _file_name(self, identity: bytes) -> str:
+        return f"{self._name}-{identity.hex()[:24]}.bin"
+
+
+def _checksum(identity: bytes, payload: bytes) -> bytes:
+    """Whose code it is stands under the checksum: a file of another kernel is no good file."""
+    state = hashlib.sha256(identity)
+    state.update(payload)
+    return state.digest()
 
 
 # --- where compiled code lives ----------------------------------------------------
@@ -292,7 +314,8 @@ def _user_cache_root() -> Path:
 @cache
 def source_hash() -> str:
     """Hash of everything compiled code depends on, besides the processor."""
-    state = hashlib.sha256(repr((numba.__version__, sys.version_info[:3], BOUNDS_CHECK)).encode())
+    versions = (numba.__version__, llvmlite.__version__, sys.version_info[:3])
+    state = hashlib.sha256(repr((*versions, BOUNDS_CHECK)).encode())
     for pattern in ("runtime/*.py", "kernels/**/*.py", "*.py"):
         for path in sorted(_PACKAGE.glob(pattern)):
             state.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -304,44 +327,50 @@ def cache_directory() -> Path | None:
     """Directory of this version's compiled code; None when there is no safe one.
 
     Loading compiled code runs it, so a directory that other users can write to, or that
-    belongs to somebody else, is not used.
+    belongs to somebody else, is not used. This is asked again whenever a file is read.
     """
     try:
         root = _user_cache_root()
         directory = root / source_hash()
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
+        trusted.make_folder(root)
+        trusted.make_folder(directory)
+        with trusted.opened_folder(root, directory.name):
             pass
-        if hasattr(os, "getuid"):
-            _refuse_shared(root, directory)
-        _remove_unused(root, directory)
     except (OSError, RuntimeError) as error:
-        logger.warning(
-            "hornbeam cannot keep compiled code (%s), so every process compiles anew; "
-            "set HORNBEAM_CACHE_DIR to a directory of your own",
-            error,
-        )
+        _warn(error)
         return None
+    if os.access(directory, os.W_OK):
+        with suppress(OSError):
+            _remove_unused(root, directory)
     return directory
 
 
-def _refuse_shared(root: Path, directory: Path) -> None:
-    """Raise an error if other users could put code of theirs into the directory."""
-    status = directory.stat()
-    if status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise PermissionError(f"{directory} is writable by other users")
-    mode = root.stat().st_mode  # who may write here may also put another directory in place
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        raise PermissionError(f"{root} is writable by other users")
+def can_keep_code() -> bool:
+    """Whether compiled code can be left in the cache, and not only be read there."""
+    directory = cache_directory()
+    return directory is not None and os.access(directory, os.W_OK)
+
+
+@contextmanager
+def _opened_cache() -> Iterator[trusted.Folder]:
+    """The directory of this version's compiled code, open, if it can still be trusted."""
+    directory = cache_directory()
+    if directory is None:
+        raise FileNotFoundError("there is no cache directory")
+    with trusted.opened_folder(directory.parent, directory.name) as folder:
+        yield folder
 
 
 def _remove_unused(root: Path, current: Path) -> None:
     """Drop the code of versions that nobody has used for a season."""
     os.utime(current)
+    trusted.remove_abandoned(current)
     for directory in root.iterdir():
-        if directory == current or len(directory.name) != len(current.name):
+        is_other = re.fullmatch("[0-9a-f]{16}", directory.name) and directory != current
+        if not is_other or not trusted.is_own(directory):
             continue
         if time.time() - directory.stat().st_mtime > _UNUSED_DAYS * 86400:
+            trusted.remove_abandoned(directory)
             for file in directory.glob("*.bin"):
                 file.unlink(missing_ok=True)
             if not any(directory.iterdir()):
@@ -351,6 +380,22 @@ def _remove_unused(root: Path, current: Path) -> None:
 # --- telling the user ---------------------------------------------------------------
 
 _compile_times: dict[str, float] = {}
+_warned: set[Path | None] = set()  # directories that could not be written to
+
+
+def _warn(reason: object) -> None:
+    logger.warning(
+        "hornbeam cannot keep compiled code (%s), so every process compiles anew; "
+        "set HORNBEAM_CACHE_DIR to a directory of your own",
+        reason,
+    )
+
+
+def _warn_unkept(error: OSError) -> None:
+    """Say once that what this process compiles is lost."""
+    if cache_directory() not in _warned:
+        _warned.add(cache_directory())
+        _warn(error)
 
 
 def compile_times() -> dict[str, float]:
