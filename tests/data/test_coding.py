@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import numpy as np
@@ -347,3 +348,22 @@ def test_crowded_columns_and_their_values() -> None:
     assert np.shares_memory(every.with_values(column).values, column), (
         "no copy where none is needed"
     )
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("n_rows", [2**33, 2**60])
+def test_memory_that_is_not_to_be_had(n_rows: int) -> None:
+    """More than any address space, and more than any number of bytes can be."""
+    with pytest.raises(MemoryError, match=f"no memory for {n_rows} rows of {2**20} columns"):
+        coding._passing((2**20, n_rows), np.float64)
+
+
+def test_a_system_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(coding.mmap, "mmap", fail)
+    X = np.arange(60.0).reshape(12, 5)
+    for encode in (ranks, bins):
+        with pytest.raises(MemoryError, match="no memory for 12 rows"):
+            encode(X)

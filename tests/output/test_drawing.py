@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -265,6 +266,25 @@ def test_svg_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ElementTree.parse(tmp_path / "tree.svg")
     with pytest.raises(MissingDependencyError, match=r"pip install 'hornbeam\[plot\]'"):
         plot_tree(weather())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes there")
+@pytest.mark.parametrize("name", ["tree.svg", "tree.png"])
+def test_what_is_no_regular_file_is_not_drawn_over(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FileExistsError, match="is a named pipe, not a regular file"):
+        plot_tree(weather(), path=tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_files_are_named_as_matplotlib_names_them(tmp_path: Path) -> None:
+    plot_tree(weather(), path=tmp_path / "tree")
+    assert (tmp_path / "tree.png").read_bytes()[:4] == b"\x89PNG"
+    plot_tree(weather(), path=str(tmp_path / "tree.pdf"))
+    assert (tmp_path / "tree.pdf").read_bytes()[:4] == b"%PDF"
+    with pytest.raises(ValueError, match="bmp"):
+        plot_tree(weather(), path=tmp_path / "tree.bmp")
+    assert sorted(os.listdir(tmp_path)) == ["tree.pdf", "tree.png"]
 
 
 def test_colors_of_many_classes_differ() -> None:

@@ -408,7 +408,14 @@ def _passing(shape: tuple[int, int], dtype: Any) -> Array:
     higher.
     """
     n_bytes = max(1, shape[0] * shape[1] * np.dtype(dtype).itemsize)
-    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype, shape[0] * shape[1]).reshape(shape)
+    try:
+        memory = mmap.mmap(-1, n_bytes)
+    except (OSError, OverflowError) as error:  # as all other memory that is not to be had
+        raise MemoryError(
+            f"There is no memory for {shape[1]} rows of {shape[0]} columns ({n_bytes} bytes): "
+            "pass fewer rows or float32, or give the process more memory."
+        ) from error
+    return np.frombuffer(memory, dtype, shape[0] * shape[1]).reshape(shape)
 
 
 def _known(column: Array) -> Array:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.errors import MissingDependencyError
+from hornbeam.output.atomic import replace_file, replacing
 from hornbeam.output.colors import INK, LINE, QUIET, WHITE
 from hornbeam.output.nodes import view_of
 from hornbeam.output.picture import (
@@ -68,8 +69,8 @@ def plot_tree(
     fontsize : float, optional
         In points; by default what fits the axes.
     path : str or path, optional
-        Also save the drawing. ``"tree.svg"`` needs no matplotlib and returns no artists;
-        other endings are matplotlib's.
+        Also save the drawing; a file of this name is replaced. ``"tree.svg"`` needs no
+        matplotlib and returns no artists; other endings are matplotlib's.
     show_missing : bool, optional
         Whether to say where missing values go; by default for columns where training
         found that they do not belong to the larger side.
@@ -95,13 +96,20 @@ def plot_tree(
     )
     picture = draw_picture(view, Look(max_depth, filled, impurity, node_ids, proportion))
     if path is not None and ax is None and os.fspath(path).lower().endswith(".svg"):
-        Path(path).write_text(picture_svg(picture, rounded), encoding="utf-8")
+        replace_file(path, picture_svg(picture, rounded).encode())
         return []
     axes = _axes(picture, fontsize) if ax is None else ax
     artists = _draw(picture, axes, fontsize, rounded)
     if path is not None:
-        axes.figure.savefig(path)
+        _save(axes.figure, Path(path))
     return artists
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Save as matplotlib would, which adds an ending to a name that has none."""
+    kind = path.suffix[1:] or figure.canvas.get_default_filetype()
+    with replacing(path if path.suffix[1:] else path.with_suffix(f".{kind}")) as file:
+        figure.savefig(file.name, format=kind)
 
 
 def _axes(picture: Picture, fontsize: float | None) -> Any:

@@ -78,7 +78,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     estimator : object
         A fitted estimator of a registered class.
     path : str or path
-        Where to; an existing file is replaced.
+        Where to; an existing file is replaced (`output_target` says what is refused).
     """
     data = model_bytes(estimator)
     load_model_bytes(data)  # never replace a good file by one that cannot be read

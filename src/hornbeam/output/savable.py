@@ -32,7 +32,9 @@ class SavableModel:
         Parameters
         ----------
         path : str or path
-            Where to; an existing file is replaced. `hornbeam.load` reads it.
+            Where to; an existing file is replaced, also behind a symbolic link. What is no
+            regular file (a pipe, a device, a link to nothing) is refused. `hornbeam.load`
+            reads it.
         """
         from sklearn.utils.validation import check_is_fitted
 
