@@ -228,8 +228,10 @@ def test_existing_files_are_kept(capsys):
     assert main(train) == 0
     assert "exists already" in fails(capsys, *train)
     assert main([*train, "--force"]) == 0
-    predict = ["predict", "flats.hornbeam", "flats.csv", "--out", "flats.csv"]
+    predict = ["predict", "flats.hornbeam", "flats.csv", "--out", "out.csv"]
+    assert main(predict) == 0
     assert "exists already" in fails(capsys, *predict)
+    assert main([*predict, "--force"]) == 0
 
 
 def test_bad_files(capsys):

@@ -11,16 +11,21 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
 from hornbeam import __version__
-from hornbeam.cli.screen import UserError
+from hornbeam.cli.screen import UserError, plain
 from hornbeam.errors import MissingDependencyError
 
 USER_ERROR = 2  # the same exit code that argparse uses
 INTERRUPTED = 130
 READER_GONE = 141
+# ValueError and TypeError are how estimators and the data layer say what is wrong.
+EXPECTED = (UserError, MissingDependencyError, OSError, ValueError, TypeError, MemoryError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,30 +50,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser(arguments).parse_args(arguments)
     if options.quiet:
         os.environ["HORNBEAM_QUIET"] = "1"  # nor a word about compilation
-    # ValueError and TypeError are how estimators and the data layer say what is wrong.
     try:
         command = importlib.import_module(f"hornbeam.cli.{options.command}")
-        command.run(options)
+        with _warnings_as_sentences():
+            command.run(options)
     except KeyboardInterrupt:
         print("hornbeam: stopped", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
-    except (UserError, MissingDependencyError, OSError, ValueError, TypeError) as error:
+    except EXPECTED as error:
         if options.traceback:
-            traceback.print_exc()
-        print(f"hornbeam: {str(error).strip()}", file=sys.stderr)
+            print(plain(traceback.format_exc()), file=sys.stderr)
+        sentence = str(error).strip() or type(error).__name__
+        print(f"hornbeam: {plain(sentence)}", file=sys.stderr)
         return USER_ERROR
     return 0
 
 
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """Show warnings without the line of code that they come from, and without escapes."""
+
+    def sentence(message: Warning | str, *_: Any, **__: Any) -> str:
+        return f"hornbeam: warning: {plain(str(message))}\n"
+
+    usual = warnings.formatwarning
+    warnings.formatwarning = sentence
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+class _Parser(argparse.ArgumentParser):
+    """Arguments that are wrong are shown without the escapes that they may hold."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(plain(message))
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="hornbeam", description="Train trees, forests and boosting on tables and use them."
     )
     parser.add_argument("--version", action="version", version=f"hornbeam {__version__}")
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = _Parser(add_help=False)
     shared.add_argument("--quiet", action="store_true", help="print nothing but errors")
     shared.add_argument("--traceback", action="store_true", help="show where an error came from")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -135,6 +163,12 @@ def _add_predict_options(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE", help="where to (default: CSV on standard output)"
     )
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
+    parser.add_argument(
+        "--raw-labels",
+        action="store_true",
+        help="write classes that a spreadsheet would run as a formula (=..., +..., -..., @...) as "
+        "they are; by default CSV gets an apostrophe in front of them",
+    )
     _add_file_options(parser)
 
 

@@ -14,7 +14,7 @@ from hornbeam.cli.tables import check_output, read_table, table_kind, write_tabl
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
     screen = Screen(options.quiet)
-    check_output(options.out, options.force)
+    check_output(options.out, options.force, {"model": options.model, "table": options.data})
     if options.out is not None:
         table_kind(options.out)
     model = load_model(options.model)
@@ -27,7 +27,12 @@ def run(options: argparse.Namespace) -> None:
     X = _features(table, model.schema_, screen)
     with screen.step(f"predicting {table.num_rows:,} rows"):
         columns = _predictions(model, X, options.proba)
-    write_table(columns, options.out)
+    altered = write_table(columns, options.out, options.raw_labels)
+    if altered:
+        screen.note(
+            f"a spreadsheet would run {', '.join(map(repr, altered))} as a formula: an apostrophe "
+            "was put in front; --raw-labels leaves labels as they are"
+        )
 
 
 def load_model(path: Any) -> Any:

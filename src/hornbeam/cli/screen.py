@@ -1,4 +1,8 @@
-"""What the commands print: results on stdout, progress on stderr, errors as sentences."""
+"""What the commands print: results on stdout, progress on stderr, errors as sentences.
+
+Names of files, columns and classes are somebody else's text. What is printed goes through
+`plain` here: a terminal must not obey what a table says.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,22 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from hornbeam.output.names import printable
+
 
 class UserError(Exception):
     """Something the user can put right; the message says what and how."""
+
+
+def plain(text: str) -> str:
+    r"""Text as a terminal may show it: control characters are escaped, lines stay lines.
+
+    Examples
+    --------
+    >>> print(plain("a \x1b[31mred\x1b[0m name"))
+    a \x1b[31mred\x1b[0m name
+    """
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 class Screen:
@@ -28,14 +45,15 @@ class Screen:
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
-        self.results = Console(quiet=quiet, markup=False, highlight=False)
-        self.progress = Console(quiet=quiet, markup=False, highlight=False, stderr=True)
+        text: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        self.results = Console(quiet=quiet, **text)
+        self.progress = Console(quiet=quiet, stderr=True, **text)
 
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
         """Show what is being done while it is done, and how long it took."""
         start = time.perf_counter()
-        live = nullcontext() if self.quiet else self.progress.status(Text(doing))
+        live = nullcontext() if self.quiet else self.progress.status(Text(plain(doing)))
         with live:
             yield
         self.note(f"{doing}: {time.perf_counter() - start:.1f} s")
@@ -54,7 +72,7 @@ class Screen:
             disable=not self.progress.is_terminal,
             transient=True,
         ) as progress:
-            task = progress.add_task(doing, total=total, losses="")
+            task = progress.add_task(plain(doing), total=total, losses="")
 
             def show(report: Any) -> None:
                 losses = f"loss {report.train_loss:.5g}"
@@ -67,11 +85,11 @@ class Screen:
 
     def note(self, sentence: str) -> None:
         """Say something that is not a result."""
-        self.progress.print(sentence, soft_wrap=True)
+        self.progress.print(plain(sentence), soft_wrap=True)
 
     def say(self, sentence: str) -> None:
         """Print one line of the result."""
-        self.results.print(sentence, soft_wrap=True)
+        self.results.print(plain(sentence), soft_wrap=True)
 
     def show(self, table: Table) -> None:
         """Print a table of the result."""
@@ -87,19 +105,21 @@ def make_table(
     title: str, columns: list[str], rows: list[list[str]], numbers: Collection[str] = ()
 ) -> Table:
     """Build a table; the columns named in ``numbers`` are aligned right."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=plain(title), title_justify="left")
     for name in columns:
-        table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+        table.add_column(
+            plain(name), justify="right" if name in numbers else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(plain, row))
     return table
 
 
 def make_listing(title: str, rows: list[list[str]]) -> Table:
     """Build a table of names and what belongs to them."""
-    table = Table(title=title, title_justify="left", show_header=False)
+    table = Table(title=plain(title), title_justify="left", show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(plain, row))
     return table

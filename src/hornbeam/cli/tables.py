@@ -7,19 +7,25 @@ docs/adr/007-dependencies.md.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hornbeam.cli.screen import UserError
 from hornbeam.errors import MissingDependencyError
+from hornbeam.output.atomic import output_target, replacing
+from hornbeam.output.names import printable
 
 MISSING_TEXTS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
-_COMPRESSED = (".gz", ".bz2", ".zst")
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+# What spreadsheets take for the beginning of a formula; the last four are wide = + - @.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\.?\s*")
 _WHOLE_FILE = 2**30  # bytes: column types are inferred from the first block
 
 
@@ -59,31 +65,93 @@ def read_table(
     return _without_untyped_columns(table)
 
 
-def write_table(columns: dict[str, Any], path: Path | None) -> None:
-    """Write columns to a file whose name tells the format, or as CSV to stdout."""
+def write_table(columns: dict[str, Any], path: Path | None, raw_labels: bool) -> list[str]:
+    """Write columns to a file whose name tells the format, or as CSV to stdout.
+
+    A file appears whole or not at all. Text that a spreadsheet would run as a formula gets an
+    apostrophe in front in CSV and TSV, unless ``raw_labels``; Parquet is never altered.
+
+    Returns
+    -------
+    list of str
+        What was altered, each once.
+    """
     pa = _pyarrow()
     import pyarrow.csv
     import pyarrow.parquet
 
     table = pa.table(columns)
-    if path is None:
-        sys.stdout.flush()
-        pyarrow.csv.write_csv(table, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    elif table_kind(path) in _PARQUET:
-        pyarrow.parquet.write_table(table, path)
-    else:
+    if path is not None and table_kind(path) in _PARQUET:
+        with replacing(path) as file:
+            pyarrow.parquet.write_table(table, file.name)
+        return []
+    table, altered = (table, []) if raw_labels else _with_changed_text(table, without_formula)
+    if path is not None:
         options = pyarrow.csv.WriteOptions(delimiter=_DELIMITERS[table_kind(path)])
-        with pa.output_stream(str(path), compression="detect") as file:
-            pyarrow.csv.write_csv(table, file, options)
+        packed = _COMPRESSED.get(path.suffix.lower())
+        with replacing(path) as file, pa.output_stream(file.name, compression=packed) as stream:
+            pyarrow.csv.write_csv(table, stream, options)
+        return altered
+    if sys.stdout.isatty():  # which would obey what a label says
+        table = _with_changed_text(table, printable)[0]
+        table = table.rename_columns([printable(name) for name in table.column_names])
+    sys.stdout.flush()
+    pyarrow.csv.write_csv(table, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    return altered
 
 
-def check_output(path: Path | None, force: bool) -> None:
-    """Refuse to overwrite a file, or to write where there is no folder."""
+def without_formula(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would run.
+
+    Numbers are none of it, and neither is a sign that stands alone.
+
+    Examples
+    --------
+    >>> [without_formula(text) for text in ("=1+1", "@SUM(A1)", "-1.5", "- 50000.", "+", "yes")]
+    ["'=1+1", "'@SUM(A1)", '-1.5', '- 50000.', '+', 'yes']
+    """
+    harmless = len(text) < 2 or not _FORMULA.match(text) or _NUMBER.fullmatch(text)
+    return text if harmless else "'" + text
+
+
+def _with_changed_text(table: Any, change: Callable[[str], str]) -> tuple[Any, list[str]]:
+    """Change the text in a table; returns also the texts that the change has altered."""
+    import pyarrow as pa
+
+    altered: dict[str, str] = {}
+    for i, field in enumerate(table.schema):
+        if not pa.types.is_string(field.type) and not pa.types.is_large_string(field.type):
+            continue
+        different = table.column(i).unique().to_pylist()
+        changed = {text: change(text) for text in different if text and change(text) != text}
+        if changed:
+            texts = [changed.get(text, text) for text in table.column(i).to_pylist()]
+            table = table.set_column(i, field.name, pa.array(texts, field.type))
+            altered |= changed
+    return table, list(altered)
+
+
+def check_output(path: Path | None, force: bool, inputs: Mapping[str, Path]) -> None:
+    """Refuse to overwrite a file (least of all one that is read) or what is no file.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where to; None is standard output.
+    force : bool
+        Whether an existing file may be replaced.
+    inputs : dict of str to Path
+        What is read, by what it is called in an error.
+    """
     if path is None:
         return
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UserError(f"{path} cannot be written: its folder does not exist, or it is a folder.")
+    output_target(path)
+    for name, source in inputs.items():
+        if path.exists() and source.exists() and path.samefile(source):
+            raise UserError(f"{path} is the {name} that is read. Choose another --out.")
     if path.exists() and not force:
         raise UserError(f"{path} exists already. Choose another --out, or overwrite with --force.")
 

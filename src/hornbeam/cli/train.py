@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     """Run the command."""
     screen = Screen(options.quiet)
     out = options.out or default_model_path(options.data)
-    check_output(out, options.force)
+    check_output(out, options.force, {"table": options.data})
     with screen.step(f"reading {options.data}"):
         table = read_table(options.data, options.missing)
     for name in options.drop:
