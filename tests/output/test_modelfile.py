@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -464,3 +465,34 @@ def test_random_entries_are_refused_or_harmless(key: str, value: Any) -> None:
         assert isinstance(error, ModelFileError) or "JSON compliant" in str(error)
         return
     np.testing.assert_array_equal(loaded.predict_values(X), estimator.predict_values(X))
+
+
+def test_a_lack_of_memory_is_no_fault_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_model(weather(), tmp_path / "tree")
+
+    def fail(*arguments: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(StandIn, "_from_model", fail)
+    with pytest.raises(MemoryError):
+        load(tmp_path / "tree")
+
+
+def test_loading_while_others_save(tmp_path: Path) -> None:
+    """Whoever loads gets one of the models, never an error."""
+    models, path = [weather(), steps()], tmp_path / "tree"
+    save_model(models[0], path)
+
+    def save_both() -> None:
+        for turn in range(60):
+            save_model(models[turn % 2], path)
+
+    saver = threading.Thread(target=save_both)
+    saver.start()
+    seen = []
+    while saver.is_alive():
+        seen.append(load(path))
+    saver.join()
+    assert seen and all(any(same(model, one) for one in models) for model in seen)

@@ -214,7 +214,7 @@ def load_model_bytes(data: bytes) -> Any:
     try:
         entries = decode_value(header["model"])
         estimator = cls._from_model(entries, arrays)
-    except ModelFileError:
+    except (ModelFileError, MemoryError):  # a good file may be too large for this machine
         raise
     except Exception as error:  # whatever a hostile header provoked
         raise ModelFileError(f"The model in the file contradicts itself: {error}") from error
