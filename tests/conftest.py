@@ -19,6 +19,10 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+# Compiled code is kept in the project, whatever home the tests run in.
+KERNELS = Path(__file__).resolve().parents[1] / ".pytest_cache" / "kernels"
+os.environ.setdefault("HORNBEAM_CACHE_DIR", str(KERNELS))
+
 # What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -290,6 +290,25 @@ def test_a_directory_that_goes_away(home: Path) -> None:
     assert run_anew() and run_anew()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="users have owners")
+def test_without_a_home_code_is_kept_among_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    monkeypatch.setenv("HOME", str(no_folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("HORNBEAM_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    cache_directory.cache_clear()
+    kept = tmp_path / f"hornbeam-{os.geteuid()}"
+    assert cache_directory() == kept / kernel_module.source_hash() and not caplog.records
+    kept.chmod(0o777)  # somebody else could put another directory into it
+    cache_directory.cache_clear()
+    assert cache_directory() is None and "cannot keep compiled code" in caplog.text
+    cache_directory.cache_clear()
+
+
 def refused(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     """This cache is not used, one warning says why, and everything works."""
     monkeypatch.setenv("HORNBEAM_CACHE_DIR", str(root))

@@ -4,7 +4,8 @@ Compiled code is kept in a directory of the user's own, named by a hash of all k
 sources, so that a stale cache cannot happen and a read-only install works. Each file
 carries a checksum of its content and of the kernel that it belongs to, and is read only where
 nobody else can have written it (`runtime.trusted`): a damaged, foreign or unwritable cache
-costs time, never correctness. A cache that can only be read is read.
+costs time, never correctness. A cache that can only be read is read. Users without a home
+that can be written to get a directory among the temporary files.
 
 ``HORNBEAM_CACHE_DIR`` chooses another directory, ``HORNBEAM_QUIET=1`` silences the
 notice of the first compilation, ``HORNBEAM_BOUNDSCHECK=1`` compiles every kernel with
@@ -21,6 +22,7 @@ import pickle
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -311,6 +313,13 @@ def _user_cache_root() -> Path:
     return Path(base) / "hornbeam"
 
 
+def _temporary_cache_root() -> Path:
+    """Where code is kept for a while by users whose home is not there or cannot be written."""
+    if os.environ.get("HORNBEAM_CACHE_DIR") or not hasattr(os, "geteuid"):
+        raise FileNotFoundError("no other directory is tried")
+    return Path(tempfile.gettempdir()) / f"hornbeam-{os.geteuid()}"
+
+
 @cache
 def source_hash() -> str:
     """Hash of everything compiled code depends on, besides the processor."""
@@ -329,16 +338,23 @@ def cache_directory() -> Path | None:
     Loading compiled code runs it, so a directory that other users can write to, or that
     belongs to somebody else, is not used. This is asked again whenever a file is read.
     """
-    try:
-        root = _user_cache_root()
-        directory = root / source_hash()
-        trusted.make_folder(root)
-        trusted.make_folder(directory)
-        with trusted.opened_folder(root, directory.name):
-            pass
-    except (OSError, RuntimeError) as error:
-        _warn(error)
-        return None
+    reason: Exception | None = None
+    for root_of in (_user_cache_root, _temporary_cache_root):
+        try:
+            return _made_directory(root_of())
+        except (OSError, RuntimeError) as error:
+            reason = reason or error
+    _warn(reason)
+    return None
+
+
+def _made_directory(root: Path) -> Path:
+    """The directory of this version in a root, made if need be; OSError if it is not safe."""
+    directory = root / source_hash()
+    trusted.make_folder(root)
+    trusted.make_folder(directory)
+    with trusted.opened_folder(root, directory.name):
+        pass
     if os.access(directory, os.W_OK):
         with suppress(OSError):
             _remove_unused(root, directory)
