@@ -20,13 +20,19 @@ import scipy.sparse
 from hornbeam.data.target import read_weights, weigh_classes
 from hornbeam.dtypes import LEAF, MULTIWAY, THRESHOLD, Array
 from hornbeam.explain.measures import entropy_of_shares
-from hornbeam.explain.report import Candidate, Side, SplitExplanation
+from hornbeam.explain.report import (
+    Candidate,
+    Side,
+    SplitExplanation,
+    printable_classes,
+    threshold_words,
+)
 from hornbeam.explain.table import fit_data
 from hornbeam.kernels.quinlan.grow import AVERAGE_SLACK
 from hornbeam.kernels.quinlan.measure import LEAST, TIE
 from hornbeam.kernels.quinlan.search import LARGEST_LEAST
-from hornbeam.output.names import format_count, format_number
-from hornbeam.output.nodes import TreeView, view_of
+from hornbeam.output.names import format_count, format_number, printable
+from hornbeam.output.nodes import TreeView
 from hornbeam.tree.storage import Tree
 
 _CLOSE = 1e-6
@@ -34,7 +40,7 @@ _MANY_VALUES = 0.3  # with a category for every third row a feature does not cou
 
 
 def explain_quinlan(
-    estimator: Any, node: int, X: Any, y: Any, sample_weight: Any
+    view: TreeView, estimator: Any, node: int, X: Any, y: Any, sample_weight: Any
 ) -> SplitExplanation:
     """Explain a node of a fitted `ID3Classifier` or `C45Classifier`."""
     from hornbeam.quinlan.base import as_counts
@@ -49,7 +55,7 @@ def explain_quinlan(
     weight = as_counts(weight[kept])
     matrix, labels = np.asarray(matrix[kept], np.float64), classes.labels[kept, 0]
     share = node_shares(estimator.tree_, matrix, node, estimator.schema_.n_categories)
-    return _Explainer(estimator, node, matrix, labels, weight, weight * share).explain()
+    return _Explainer(view, estimator, node, matrix, labels, weight, weight * share).explain()
 
 
 def node_shares(tree: Tree, matrix: Array, node: int, n_categories: Array) -> Array:
@@ -85,6 +91,7 @@ def _branches(tree: Tree, matrix: Array, node: int, n_categories: Array) -> tupl
 class _Explainer:
     """One node, the training rows, and how much of each is in the node."""
 
+    view: TreeView
     estimator: Any
     node: int
     matrix: Array
@@ -96,10 +103,6 @@ class _Explainer:
     def tree(self) -> Tree:
         tree: Tree = self.estimator.tree_
         return tree
-
-    @cached_property
-    def view(self) -> TreeView:
-        return view_of(self.estimator, decimals=3, trim=True)
 
     @cached_property
     def rules(self) -> Any:
@@ -125,7 +128,9 @@ class _Explainer:
             chosen=chosen,
             reason=reason,
             ranked_by="gain ratio" if self.rules.ratio else "gain",
-            class_names=self.view.class_names,
+            class_names=printable_classes(self.view),
+            decimals=self.view.decimals,
+            max_categories=self.view.max_categories,
             list_cuts=self._list_cuts,
         )
 
@@ -155,7 +160,7 @@ class _Explainer:
         return Side(label, n_rows, weight, _entropy(counts), (counts,))
 
     def _candidate(self, feature: int) -> Candidate:
-        name, column = self.view.feature_names[feature], self.matrix[:, feature]
+        name, column = printable(self.view.feature_names[feature]), self.matrix[:, feature]
         there = self.here > 0
         if self.view.categories[feature] is None:
             return self._number(feature, name)
@@ -178,7 +183,8 @@ class _Explainer:
             why = f"fewer than two branches of {format_count(self.rules.min_leaf)} rows"
             return Candidate(feature, name, why_not=why)
         note = "before grouping" if self.rules.grouping else ""
-        split = Candidate(feature, name, f"{name}?", tuple(sides), n_tried=1, why_not=note)
+        question = f"{self.view.columns[feature]}?"
+        split = Candidate(feature, name, question, tuple(sides), n_tried=1, why_not=note)
         return self._judged(replace(split, unknown=unknown))
 
     def _number(self, feature: int, name: str) -> Candidate:
@@ -196,7 +202,7 @@ class _Explainer:
     def _thresholds(self, feature: int) -> list[tuple[float, Candidate]]:
         """Every threshold of a number that is allowed, ascending, with its split."""
         name, column, there = (
-            self.view.feature_names[feature],
+            printable(self.view.feature_names[feature]),
             self.matrix[:, feature],
             self.here > 0,
         )
@@ -207,7 +213,7 @@ class _Explainer:
             threshold = float(column[column <= cut].max())
             yes = self._side("yes", there & (column <= cut))
             no = self._side("no", there & (column > cut))
-            question = f"{name} <= {threshold:.6g}"
+            question = f"{self.view.columns[feature]} <= {threshold_words(threshold, self.view)}"
             candidate = Candidate(
                 feature, name, question, (yes, no), n_tried=len(cuts), unknown=unknown
             )
@@ -289,7 +295,7 @@ class _Explainer:
             )
         if not self.rules.ratio:
             return f"{winner.name} gains most; of equal gains the first feature wins."
-        average = format_number(self._average(candidates), 3)
+        average = format_number(self._average(candidates), self.view.decimals)
         return (
             f"{winner.name} has the best gain ratio of the features whose gain is at least the "
             f"average, {average}."
@@ -315,12 +321,13 @@ class _Explainer:
     def _why_leaf(self, best: Candidate | None) -> str:
         if best is None:
             return "A leaf: no split gains anything that the rules allow."
-        gain = format_number(best.gain, 3)
+        gain = format_number(best.gain, self.view.decimals)
         share = float(self.tree.weight[self.node] / self.tree.weight[0])
         if share * best.gain < self.rules.min_decrease:
+            part = format_number(share, self.view.decimals)
             return (
-                f"A leaf: the best gain, {gain}, times the share of the rows, "
-                f"{format_number(share, 3)}, is less than {self.rules.min_decrease:.6g}."
+                f"A leaf: the best gain, {gain}, times the share of the rows, {part}, is less than "
+                f"{self.rules.min_decrease:.6g}."
             )
         return f"A leaf by pruning: {best.split} would gain {gain}."
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from hornbeam.dtypes import Array
 from hornbeam.explain.measures import entropy_of_shares
-from hornbeam.output.names import format_count, format_number, shortened
+from hornbeam.output.names import LISTED, format_count, format_number, printable, shortened
+from hornbeam.output.nodes import TreeView
 
-_SHOWN_CLASSES = 6
 _SHOWN_CUTS = 5
 _WIDTH = 44
 _NOTHING = 1e-12  # smaller numbers are what rounding leaves of 0
@@ -135,6 +135,10 @@ class SplitExplanation:
     ranked_by : str
         "gain" or "gain ratio": what the choice is made by.
     class_names : tuple of tuples of str, or None
+    decimals : int or None
+        Digits behind the point; None shows numbers exactly.
+    max_categories : int or None
+        How many classes to list; None lists all, and cuts nothing else.
     """
 
     title: str
@@ -146,7 +150,8 @@ class SplitExplanation:
     ranked_by: str = "gain"
     class_names: tuple[tuple[str, ...], ...] | None = None
     list_cuts: Callable[[int], list[dict[str, Any]]] | None = field(default=None, repr=False)
-    decimals: int = 3
+    decimals: int | None = 3
+    max_categories: int | None = LISTED
 
     # --- as data ----------------------------------------------------------------------
 
@@ -251,10 +256,18 @@ class SplitExplanation:
             what = "median" if self.criterion == "absolute_error" else "mean"
             return f"{what} {', '.join(self._number(float(v[0])) for v in side.values)}"
         blocks = [
-            _listed([f"{name}={format_count(w)}" for name, w in zip(names, v, strict=True)], v)
+            self._listed([f"{n}={format_count(w)}" for n, w in zip(names, v, strict=True)], v)
             for names, v in zip(self.class_names, side.values, strict=True)
         ]
         return " | ".join(blocks)
+
+    def _listed(self, words: Sequence[str], weights: Array) -> str:
+        """Class weights, the largest few of many."""
+        limit = self.max_categories
+        if limit is None or len(words) <= limit:
+            return ", ".join(words)
+        most = np.sort(np.argsort(-weights, kind="stable")[:limit])
+        return ", ".join(words[i] for i in most) + f", … ({len(words) - limit} more)"
 
     def impurity_formula(self) -> str:
         """Return the impurity of the node with its numbers filled into the formula.
@@ -274,11 +287,14 @@ class SplitExplanation:
         if self.criterion == "misclassification":
             most = format_count(present.max(initial=0.0))
             return f"misclassification = 1 - {most}/{weight} = {result}"
-        if self.criterion not in _CLASS_TERMS or len(present) > 2 * _SHOWN_CLASSES:
+        if self.criterion not in _CLASS_TERMS or self._is_long(present):
             return f"{self.criterion} = {result}"
         start, term = _CLASS_TERMS[self.criterion]
         terms = "".join(term.format(c=format_count(count), w=weight) for count in present)
         return f"{self.criterion} = {_first_sign(start + terms)} = {result}"
+
+    def _is_long(self, present: Array) -> bool:
+        return self.max_categories is not None and len(present) > 2 * self.max_categories
 
     def gain_formula(self, candidate: Candidate) -> str:
         """Return the gain of a split with its numbers filled into the formula.
@@ -370,7 +386,8 @@ class SplitExplanation:
         winner = self.winner
         if winner is None or winner.n_tried < 2 or self.list_cuts is None:
             return []
-        best = [c for c in self.cuts(self.chosen, _SHOWN_CUTS) if c["gain"] == c["gain"]]
+        shown = None if self.max_categories is None else _SHOWN_CUTS
+        best = [c for c in self.cuts(self.chosen, shown) if c["gain"] == c["gain"]]
         listed = [f"{cut['split']}: {self._number(cut['gain'])}" for cut in best]
         more = winner.n_tried - len(best)
         tail = f"; {more} more" if more > 0 else ""
@@ -379,10 +396,11 @@ class SplitExplanation:
     def __str__(self) -> str:
         heads, rows = self._table()
         marked = [[">" if i == 0 and self.chosen >= 0 else " ", *row] for i, row in enumerate(rows)]
+        whole = self.max_categories is None
         lines = [
             f"{self.title}: {format_count(self.node.n_rows)} rows, {self._words(self.node)}",
             self.impurity_formula(),
-            *(["", *_columns([[" ", *heads], *marked]), ""] if rows else []),
+            *(["", *_columns([[" ", *heads], *marked], whole), ""] if rows else []),
             *self._formulas(),
             self.reason,
             *self._other_cuts(),
@@ -411,19 +429,43 @@ def _first_sign(terms: str) -> str:
     return "-" + terms[3:] if terms.startswith(" - ") else terms
 
 
-def _listed(words: Sequence[str], weights: Array) -> str:
-    """Class weights, the largest few of many."""
-    if len(words) <= _SHOWN_CLASSES:
-        return ", ".join(words)
-    most = np.sort(np.argsort(-weights, kind="stable")[:_SHOWN_CLASSES])
-    rest = len(words) - _SHOWN_CLASSES
-    return ", ".join(words[i] for i in most) + f", … ({rest} more)"
+def printable_classes(view: TreeView) -> tuple[tuple[str, ...], ...] | None:
+    """Names of the classes for an explanation, which is read line by line.
+
+    Parameters
+    ----------
+    view : TreeView
+        The tree.
+
+    Returns
+    -------
+    tuple of tuples of str, or None
+    """
+    names = view.class_names
+    return None if names is None else tuple(tuple(map(printable, block)) for block in names)
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of text in columns of equal width."""
+def threshold_words(threshold: float, view: TreeView) -> str:
+    """Write a threshold: with six digits, or exactly if the caller wants exact numbers.
+
+    Parameters
+    ----------
+    threshold : float
+        The threshold.
+    view : TreeView
+        Knows what the caller wants.
+
+    Returns
+    -------
+    str
+    """
+    return view.number(threshold) if view.decimals is None else f"{threshold:.6g}"
+
+
+def _columns(rows: Sequence[Sequence[str]], whole: bool) -> list[str]:
+    """Rows of text in columns of equal width; long cells are cut unless wanted whole."""
     limits = [_WIDTH, _WIDTH, _WIDTH, 2 * _WIDTH, _WIDTH, _WIDTH]  # branches take most room
-    short = [list(map(shortened, row, limits)) for row in rows]
+    short = [list(row if whole else map(shortened, row, limits)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*short, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -17,11 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.dtypes import EPSILON, LEAF, MULTIWAY, SUBSET, THRESHOLD, Array
 from hornbeam.explain.measures import ClassMeasure, Measure
 from hornbeam.explain.quinlan import explain_quinlan
-from hornbeam.explain.report import Candidate, Side, SplitExplanation
+from hornbeam.explain.report import (
+    Candidate,
+    Side,
+    SplitExplanation,
+    printable_classes,
+    threshold_words,
+)
 from hornbeam.explain.search import Limits, Tried, try_feature
 from hornbeam.explain.table import Table, check_rows, open_table
-from hornbeam.output.names import format_number, listed
-from hornbeam.output.nodes import LISTED, TreeView, view_of
+from hornbeam.output.names import LISTED, format_number, listed, printable
+from hornbeam.output.nodes import TreeView, view_of
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.storage import Tree
 
@@ -30,7 +36,14 @@ _TIE = 1e-9
 
 
 def explain_split(
-    estimator: Any, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
+    estimator: Any,
+    node: int = 0,
+    X: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    decimals: int | None = 3,
+    max_categories: int | None = LISTED,
 ) -> SplitExplanation:
     """Show the table behind the split of a node, or why the node is a leaf.
 
@@ -44,6 +57,11 @@ def explain_split(
         Number of the node; 0 is the root.
     X, y, sample_weight
         What was passed to `fit`. May be left out while those tables are still there.
+    decimals : int or None, default 3
+        Digits behind the point; None shows numbers, thresholds too, exactly.
+    max_categories : int or None, default 6
+        How many categories of a set, and how many classes, to list before "… (n more)"; None
+        lists all, and cuts nothing else.
 
     Returns
     -------
@@ -70,9 +88,10 @@ def explain_split(
     Tried of x0 (gains): x0 = sunny: 0.971; x0 in {overcast, sunny}: 0.420.
     """
     _check_node(estimator, node)
+    view = view_of(estimator, decimals=decimals, trim=True, max_categories=max_categories)
     if hasattr(estimator, "_growth_rules"):
-        return explain_quinlan(estimator, int(node), X, y, sample_weight)
-    return _Explainer(open_table(estimator, X, y, sample_weight), int(node)).explain()
+        return explain_quinlan(view, estimator, int(node), X, y, sample_weight)
+    return _Explainer(open_table(estimator, X, y, sample_weight), int(node), view).explain()
 
 
 def _check_node(estimator: Any, node: Any) -> None:
@@ -100,6 +119,7 @@ class _Explainer:
 
     table: Table
     node: int
+    view: TreeView
 
     @property
     def tree(self) -> Tree:
@@ -112,10 +132,6 @@ class _Explainer:
     @cached_property
     def measure(self) -> Measure:
         return self.table.measure(self.rows)
-
-    @cached_property
-    def view(self) -> TreeView:
-        return view_of(self.table.estimator, decimals=3, trim=True)
 
     @cached_property
     def rules(self) -> Any:
@@ -152,7 +168,9 @@ class _Explainer:
             candidates=tuple(candidates),
             chosen=chosen,
             reason=reason,
-            class_names=self.view.class_names,
+            class_names=printable_classes(self.view),
+            decimals=self.view.decimals,
+            max_categories=self.view.max_categories,
             list_cuts=lambda feature: self._list_cuts(tried[feature]) if tried else [],
         )
 
@@ -202,7 +220,7 @@ class _Explainer:
 
     def _candidate(self, tried: Tried) -> Candidate:
         """The best split of a feature, or why it has none."""
-        feature, name = tried.feature, self.view.feature_names[tried.feature]
+        feature, name = tried.feature, printable(self.view.feature_names[tried.feature])
         if not tried.varies:
             why = "always missing here" if not len(tried.present) else "the same in all rows"
             return Candidate(feature, name, why_not=why)
@@ -223,9 +241,12 @@ class _Explainer:
         """The split that the tree has."""
         kind, feature = self.tree.kind[self.node], tried.feature
         branch = self.table.branches(self.node, self.rows)
-        name = self.view.feature_names[feature]
+        name = printable(self.view.feature_names[feature])
         if kind == MULTIWAY:
-            split, labels = f"{name}?", list(self.view.categories[feature] or ())
+            split, labels = (
+                f"{self.view.columns[feature]}?",
+                list(self.view.categories[feature] or ()),
+            )
         else:
             split, labels = self._stored_question(tried, branch == 0), ["yes", "no"]
         sides = self._sides(branch, labels)
@@ -296,21 +317,21 @@ class _Explainer:
         return self.table.threshold(tried.feature, low, high)
 
     def _number_question(self, tried: Tried, threshold: float, missing_left: bool) -> str:
-        name = self.view.feature_names[tried.feature]
+        name = self.view.columns[tried.feature]
         if threshold == np.inf:
             return f"{name} is not missing"
-        text = f"{name} <= {threshold:.6g}"
+        text = f"{name} <= {threshold_words(threshold, self.view)}"
         return text + (" or missing" if tried.has_missing and missing_left else "")
 
     def _set_question(self, tried: Tried, left: Array) -> str:
         """Only the categories that the node has are named."""
-        name, names = self.view.feature_names[tried.feature], self.view.categories[tried.feature]
+        name, names = self.view.columns[tried.feature], self.view.categories[tried.feature]
         if left[:-1].all():
             return f"{name} is not missing"
         members = [
             (names or ())[c] for c in self.table.categories(tried.feature, tried.present[left[:-1]])
         ]
-        text = f"{name} in {{{listed(members, LISTED)}}}"
+        text = f"{name} in {{{listed(members, self.view.max_categories)}}}"
         if len(members) == 1:
             text = f"{name} = {members[0]}"
         return text + (" or missing" if tried.has_missing and left[-1] else "")
@@ -357,18 +378,18 @@ class _Explainer:
         if better:
             return self._why_not_best(winner, better)
         if ties:
-            names = listed(sorted({c.name for c in ties}), LISTED)
+            names = listed(sorted({c.name for c in ties}), self.view.max_categories)
             if all(c.feature > chosen for c in ties):
                 return f"{winner.name} ties with {names}; of equal gains the first feature wins."
             return f"{winner.name} ties with {names}; their gains differ by rounding only."
         if not others:
             return f"{winner.name} is the only feature with a split."
-        gain = format_number(others[0].gain, 3)
+        gain = format_number(others[0].gain, self.view.decimals)
         return f"{winner.name} gains most; next is {others[0].name} with {gain}."
 
     def _why_not_best(self, winner: Candidate, better: list[Candidate]) -> str:
         estimator = self.table.estimator
-        names = listed([c.name for c in better], LISTED)
+        names = listed([c.name for c in better], self.view.max_categories)
         if estimator.max_features_ < estimator.n_features_in_:
             return (
                 f"max_features={estimator.max_features!r}: {estimator.max_features_} of the "
@@ -415,11 +436,12 @@ class _Explainer:
             return f"A leaf: {self._too_small()}."
         share = float(self.tree.weight[self.node] / self.tree.weight[0])
         least = self.rules.min_impurity_decrease
-        gain = format_number(best.gain, 3)
+        gain = format_number(best.gain, self.view.decimals)
         if share * best.gain + EPSILON < least:
+            part = format_number(share, self.view.decimals)
             return (
-                f"A leaf: the best gain, {gain}, times the share of the rows, "
-                f"{format_number(share, 3)}, is less than min_impurity_decrease={least:.6g}."
+                f"A leaf: the best gain, {gain}, times the share of the rows, {part}, is less than "
+                f"min_impurity_decrease={least:.6g}."
             )
         leaves = self.rules.max_leaf_nodes
         if leaves is not None and self.tree.n_leaves >= leaves:

@@ -1,30 +1,60 @@
 """What a path through a tree says about one column, and how to put it in words.
 
 A question narrows what a value may be. One question gives the label of a branch, all
-questions on the way to a leaf give its rule; both are put in words here.
+questions on the way to a leaf give its rule; both are put in words here. The words are
+literally true, also of missing values and of categories that were not there in fit:
+"color != red" is only said where every other color goes, also one that nobody has seen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hornbeam.dtypes import Array
-from hornbeam.output.names import listed
+from hornbeam.output.names import LISTED, listed
+
+_ALL, _NONE = 1.0, 0.0
+
+
+@dataclass(frozen=True)
+class Style:
+    """How statements are written.
+
+    Attributes
+    ----------
+    number : function
+        Puts a number in words.
+    limit : int or None
+        How many categories to list before "… (n more)"; None for all.
+    show_missing : bool
+        Whether to say where missing values go.
+    unseen : {"missing", "error", "other"}
+        What a category becomes that was not there in fit.
+    """
+
+    number: Callable[[float], str]
+    limit: int | None = LISTED
+    show_missing: bool = True
+    unseen: str = "missing"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Values of a number column that pass: ``low < x <= high``, and maybe missing ones."""
+    """Values of a number column that pass: ``low < x <= high``, and maybe missing ones.
+
+    ``missing`` is the share of a row without a value that passes: all or nothing, but for
+    trees that send such a row down every branch.
+    """
 
     low: float = -math.inf
     high: float = math.inf
-    missing: bool = True
+    missing: float = _ALL
 
-    def narrow(self, threshold: float, branch: int, missing: bool) -> Interval:
+    def narrow(self, threshold: float, branch: int, missing: float) -> Interval:
         """Keep what also goes to this branch of ``x <= threshold``.
 
         Parameters
@@ -33,56 +63,94 @@ class Interval:
             The threshold of the question.
         branch : int
             0 for yes, 1 for no.
-        missing : bool
-            Whether missing values go there.
+        missing : float
+            Share of a missing value that goes there.
 
         Returns
         -------
         Interval
         """
-        keep = self.missing and missing
+        share = self.missing * missing
         if branch == 0:
-            return replace(self, high=min(self.high, threshold), missing=keep)
-        return replace(self, low=max(self.low, threshold), missing=keep)
+            return replace(self, high=min(self.high, threshold), missing=share)
+        return replace(self, low=max(self.low, threshold), missing=share)
 
-    def words(self, name: str, number: Callable[[float], str], show_missing: bool) -> str:
+    def arriving(self) -> Interval:
+        """Take what comes with a share for what comes whole.
+
+        Returns
+        -------
+        Interval
+        """
+        return self if self.missing in (_ALL, _NONE) else replace(self, missing=_ALL)
+
+    def whole(self) -> Interval:
+        """Forget shares of missing values that are neither all nor nothing.
+
+        Returns
+        -------
+        Interval
+        """
+        return self if self.missing == _ALL else replace(self, missing=_NONE)
+
+    def words(self, name: str, style: Style) -> str:
         """Say it: ``age <= 30.00``, ``1.00 < x <= 2.00 or missing``, ``x is missing``.
 
         Parameters
         ----------
         name : str
             Name of the column.
-        number : function
-            Puts a number in words.
-        show_missing : bool
-            Whether missing values are worth a word.
+        style : Style
+            How to write it.
 
         Returns
         -------
         str
         """
         if self.low >= self.high:
-            return f"{name} is missing" if self.missing else f"{name} is impossible"
+            return f"{name} is missing" if self.missing == _ALL else f"{name} is impossible"
         if self.low == -math.inf and self.high == math.inf:
-            return f"{name} is anything" if self.missing else f"{name} is not missing"
+            return f"{name} is anything" if self.missing == _ALL else f"{name} is not missing"
         if self.low == -math.inf:
-            text = f"{name} <= {number(self.high)}"
+            text = f"{name} <= {style.number(self.high)}"
         elif self.high == math.inf:
-            text = f"{name} > {number(self.low)}"
+            text = f"{name} > {style.number(self.low)}"
         else:
-            text = f"{number(self.low)} < {name} <= {number(self.high)}"
-        return text + (" or missing" if self.missing and show_missing else "")
+            text = f"{style.number(self.low)} < {name} <= {style.number(self.high)}"
+        return text + _missing_words(self.missing, style, {})
+
+
+def _missing_words(share: float, style: Style, parted: dict[float, list[str]]) -> str:
+    """What to add about missing values, and about categories that pass with a share."""
+    if not style.show_missing:
+        return ""
+    groups = {share: ["missing"], **parted} if _NONE < share < _ALL else parted
+    if _NONE < share < _ALL and share in parted:
+        groups[share] = ["missing", *parted[share]]
+    words = [f"{style.number(s)} of {listed(names, style.limit)}" for s, names in groups.items()]
+    return " or missing" * (share == _ALL) + (f" ({'; '.join(words)})" if words else "")
+
+
+def _nobody() -> Array:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Categories of a column that pass (their numbers, ascending), and maybe missing values."""
+    """Categories of a column that pass (their numbers, ascending), and maybe missing values.
+
+    ``missing`` is as in `Interval`; ``shares`` are those of the categories ``parted``, which
+    a tree sends down every branch, too. The category behind the last one that has a name
+    stands for those that were not there in fit.
+    """
 
     allowed: Array
     n_categories: int
-    missing: bool = True
+    missing: float = _ALL
+    parted: Array = field(default_factory=_nobody)
+    shares: Array = field(default_factory=_nobody)
 
-    def among(self, chosen: Array, branch: int, missing: bool) -> Choice:
+    def among(self, chosen: Array, branch: int, missing: float) -> Choice:
         """Keep what also goes to this branch of "is it one of the chosen ones?".
 
         Parameters
@@ -91,25 +159,36 @@ class Choice:
             Which categories go to branch 0.
         branch : int
             0 for yes, 1 for no.
-        missing : bool
-            Whether missing values go there.
+        missing : float
+            Share of a missing value that goes there.
 
         Returns
         -------
         Choice
         """
         kept = self.allowed[chosen[self.allowed] == (branch == 0)]
-        return replace(self, allowed=kept, missing=self.missing and missing)
+        stay = chosen[self.parted] == (branch == 0)
+        return replace(
+            self,
+            allowed=kept,
+            missing=self.missing * missing,
+            parted=self.parted[stay],
+            shares=self.shares[stay],
+        )
 
-    def only(self, category: int, missing: bool) -> Choice:
+    def only(self, category: int, missing: float, unknown: Array | None, share: float) -> Choice:
         """Keep one category (a branch of a multiway split).
 
         Parameters
         ----------
         category : int
-            Its number.
-        missing : bool
-            Whether missing values go there.
+            Its number; one that does not exist for a branch of missing values.
+        missing : float
+            Share of a missing value that goes there.
+        unknown : bool array, or None
+            Which categories the node sends down every branch.
+        share : float
+            Share of these that goes there.
 
         Returns
         -------
@@ -117,9 +196,45 @@ class Choice:
         """
         place = int(np.searchsorted(self.allowed, category))
         kept = self.allowed[place : place + 1]
-        return replace(self, allowed=kept[kept == category], missing=self.missing and missing)
+        kept = kept[kept == category]
+        parted, shares = self.parted, self.shares
+        if unknown is None:
+            stay = parted == category
+            parted, shares = parted[stay], shares[stay]
+        else:
+            kept, fresh = kept[~unknown[kept]], self.allowed[unknown[self.allowed]]
+            stay, again = (parted == category) | unknown[parted], unknown[parted]
+            shares = np.append(np.where(again, shares * share, shares)[stay], share + 0.0 * fresh)
+            parted = np.append(parted[stay], fresh)
+        return replace(
+            self, allowed=kept, missing=self.missing * missing, parted=parted, shares=shares
+        )
 
-    def words(self, name: str, categories: Sequence[str], limit: int, show_missing: bool) -> str:
+    def arriving(self) -> Choice:
+        """Take what comes with a share for what comes whole.
+
+        Returns
+        -------
+        Choice
+        """
+        if self.missing in (_ALL, _NONE) and not len(self.parted):
+            return self
+        every = np.union1d(self.allowed, self.parted).astype(np.int64)
+        return Choice(every, self.n_categories, _NONE if self.missing == _NONE else _ALL)
+
+    def whole(self) -> Choice:
+        """Forget what passes with a share that is neither all nor nothing.
+
+        Returns
+        -------
+        Choice
+        """
+        missing = _ALL if self.missing == _ALL else _NONE
+        return replace(self, missing=missing, parted=_nobody(), shares=_nobody())
+
+    def words(
+        self, name: str, categories: Sequence[str], style: Style, before: Choice | None = None
+    ) -> str:
         """Say it: ``color = red``, ``color in {red, blue}``, ``color not in {red}``.
 
         Parameters
@@ -128,31 +243,65 @@ class Choice:
             Name of the column.
         categories : sequence of str
             Names of the categories.
-        limit : int
-            How many categories to list before "… (n more)".
-        show_missing : bool
-            Whether missing values are worth a word.
+        style : Style
+            How to write it.
+        before : Choice, optional
+            What else there may be; by default everything.
 
         Returns
         -------
         str
-            The shorter of the two ways, "in" or "not in".
+            The shorter of the two ways, "in" or "not in", that is literally true.
         """
-        n_excluded = self.n_categories - len(self.allowed)
+        before = before or Choice(np.arange(self.n_categories), self.n_categories)
+        known = self.allowed[self.allowed < len(categories)]
+        has_unseen = len(known) < len(self.allowed)
+        tail = _missing_words(self.missing, style, self._parted_names(categories))
         if not len(self.allowed):
-            return f"{name} is missing" if self.missing else f"{name} is impossible"
+            state = "missing" if self.missing == _ALL else "impossible"
+            return f"{name} is {state}{tail.removeprefix(' or missing')}"
+        n_excluded = len(before.allowed) - len(self.allowed)
         if not n_excluded:
-            return f"{name} is anything" if self.missing else f"{name} is not missing"
-        negative = n_excluded < len(self.allowed)
-        shown = self._excluded() if negative else self.allowed
-        members = [categories[c] for c in shown]
-        if len(members) == 1:
-            text = f"{name} {'!=' if negative else '='} {members[0]}"
-        else:
-            text = f"{name} {'not in' if negative else 'in'} {{{listed(members, limit)}}}"
-        return text + (" or missing" if self.missing and show_missing else "")
+            state = "anything" if self.missing == _ALL else "not missing"
+            return f"{name} is {state}{tail.removeprefix(' or missing')}"
+        literal = self._takes_the_rest(before, has_unseen, style)
+        if self._is_shorter_negated(n_excluded, len(known), literal, style):
+            gone = np.setdiff1d(before.allowed, self.allowed, assume_unique=True)
+            text = _set_words(name, "!=", "not in", [categories[c] for c in gone], style)
+            return text + (tail if literal else " and not missing")
+        if not len(known):
+            return f"{name} is unseen{tail}"
+        text = _set_words(name, "=", "in", [categories[c] for c in known], style)
+        return text + " or unseen" * has_unseen + tail
 
-    def _excluded(self) -> Array:
-        out = np.ones(self.n_categories, bool)
-        out[self.allowed] = False
-        return np.flatnonzero(out)
+    def _parted_names(self, categories: Sequence[str]) -> dict[float, list[str]]:
+        """Names of the categories that pass with a share, by their share."""
+        named = [*categories, "unseen"]
+        return {
+            share: [named[c] for c in self.parted[self.shares == share]]
+            for share in dict.fromkeys(self.shares.tolist())
+        }
+
+    def _takes_the_rest(self, before: Choice, has_unseen: bool, style: Style) -> bool:
+        """Whether what has no name passes, if it can come: then "not in" is literally true."""
+        if style.unseen == "other":
+            return has_unseen or int(before.allowed[-1]) < self.n_categories - 1
+        if style.unseen == "error" or not style.show_missing:
+            return True
+        return self.missing == _ALL or before.missing == _NONE
+
+    def _is_shorter_negated(
+        self, n_excluded: int, n_known: int, literal: bool, style: Style
+    ) -> bool:
+        """Whether "not in" is the better way to say it."""
+        if n_excluded >= n_known or len(self.parted):
+            return False
+        # "and not missing" is long, and says of unseen categories only that they are missing
+        brief = style.unseen == "missing" and self.missing == _NONE and n_known > LISTED
+        return literal or brief
+
+
+def _set_words(name: str, one: str, many: str, members: list[str], style: Style) -> str:
+    if len(members) == 1:
+        return f"{name} {one} {members[0]}"
+    return f"{name} {many} {{{listed(members, style.limit)}}}"

@@ -10,11 +10,13 @@ from typing import Any
 from hornbeam.errors import MissingDependencyError
 from hornbeam.output.atomic import replace_file, replacing
 from hornbeam.output.colors import INK, LINE, QUIET, WHITE
+from hornbeam.output.names import LISTED
 from hornbeam.output.nodes import view_of
 from hornbeam.output.picture import (
     BAR,
     FONT,
     LINE_HEIGHT,
+    MARGIN,
     PADDING,
     Box,
     Look,
@@ -35,18 +37,19 @@ def plot_tree(
     node_ids: bool = False,
     proportion: bool = False,
     rounded: bool = True,
-    precision: int = 3,
+    precision: int | None = 3,
     ax: Any = None,
     fontsize: float | None = None,
     path: str | os.PathLike[str] | None = None,
-    show_missing: bool | None = None,
+    show_missing: bool = True,
+    max_categories: int | None = LISTED,
 ) -> list[Any]:
     """Draw a fitted tree.
 
     Parameters
     ----------
-    estimator : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted.
+    estimator : fitted tree
+        As for `export_text`.
     max_depth : int, optional
         Levels to draw; by default as many as stay legible.
     feature_names : sequence of str, optional
@@ -61,8 +64,8 @@ def plot_tree(
         Show the share of the rows instead of their number.
     rounded : bool, default True
         Round the corners.
-    precision : int, default 3
-        Digits behind the point.
+    precision : int or None, default 3
+        Digits behind the point; None shows numbers exactly.
     ax : matplotlib Axes, optional
         Where to draw; by default the current axes if they are empty, else a new figure as
         large as the tree needs.
@@ -71,9 +74,11 @@ def plot_tree(
     path : str or path, optional
         Also save the drawing; a file of this name is replaced. ``"tree.svg"`` needs no
         matplotlib and returns no artists; other endings are matplotlib's.
-    show_missing : bool, optional
-        Whether to say where missing values go; by default for columns where training
-        found that they do not belong to the larger side.
+    show_missing : bool, default True
+        Whether to say where missing values go.
+    max_categories : int or None, default 6
+        How many categories of a set to list before "… (n more)"; None lists all.
+        Without a limit all branches of a node are drawn, and no line is cut.
 
     Returns
     -------
@@ -93,6 +98,7 @@ def plot_tree(
         decimals=precision,
         trim=True,
         show_missing=show_missing,
+        max_categories=max_categories,
     )
     picture = draw_picture(view, Look(max_depth, filled, impurity, node_ids, proportion))
     if path is not None and ax is None and os.fspath(path).lower().endswith(".svg"):
@@ -141,6 +147,8 @@ def _draw(picture: Picture, axes: Any, fontsize: float | None, rounded: bool) ->
         pen.edge(picture.boxes[box.parent], box)
     for box in picture.boxes:
         pen.box(box)
+    for y, words in picture.notes:
+        pen.note(y, words)
     return pen.artists
 
 
@@ -195,17 +203,28 @@ class _Pen:
             halo = {"facecolor": WHITE, "edgecolor": "none", "pad": 1.0 * self.scale}
             self._text(box.x, box.y - ANSWER_RISE - 4, box.answer, QUIET, False, halo)
 
+    def note(self, y: float, words: str) -> None:
+        """Write a line below the tree."""
+        self._text(MARGIN, y, words, QUIET, False, side="left")
+
     def _patch(self, patch: Any, line_width: float, order: int) -> None:
         patch.set(linewidth=line_width * self.scale, zorder=order)
         self.artists.append(self.axes.add_patch(patch))
 
     def _text(
-        self, x: float, y: float, text: str, color: str, bold: bool, halo: Any = None
+        self,
+        x: float,
+        y: float,
+        text: str,
+        color: str,
+        bold: bool,
+        halo: Any = None,
+        side: str = "center",
     ) -> None:
         self.artists.append(
             self.axes.text(
                 x, y, text, color=color, fontsize=self.fontsize, zorder=4, bbox=halo,
-                fontweight="bold" if bold else "normal", ha="center", va="center",
+                fontweight="bold" if bold else "normal", ha=side, va="center",
                 parse_math=False,
             )
         )  # fmt: skip

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
+
+LISTED = 6  # categories shown before "… (n more)"
+# What could be taken for a part of a statement: the signs and words that statements are
+# made of, and what would not be seen at the ends of a name.
+_AMBIGUOUS = re.compile(
+    r'["{},<>=…]| (and|then) | or (missing|unseen)| is (not |missing|anything|impossible|unseen)'
+    r"|\([^()]* of |^[(|]|^not |^(missing|unseen|)$|^\s|\s$"
+)
+_AMBIGUOUS_CLASS = re.compile(r'["\[\],]|\(\d[^()]* row|^\s|\s$|^$')
 
 
 def printable(name: Any) -> str:
@@ -31,19 +41,69 @@ def printable(name: Any) -> str:
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
+def quoted(name: Any, is_class: bool = False) -> str:
+    r"""Return a name as it is written in statements: in quotes where it could be misread.
+
+    Parameters
+    ----------
+    name : object
+        Name of a column, category or class.
+    is_class : bool
+        Whether it is a class, which stands at the end of a line, so that less is ambiguous.
+
+    Returns
+    -------
+    str
+        In quotes, backslashes escape as in Python; without, there are no escapes.
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import quoted
+    >>> print(quoted("dark red"), quoted("red, blue"), quoted("two\nlines"))
+    dark red "red, blue" "two\nlines"
+    """
+    text = str(name)
+    pattern = _AMBIGUOUS_CLASS if is_class else _AMBIGUOUS
+    if text.isprintable() and not pattern.search(text):
+        return text
+    return in_quotes(text)
+
+
+def in_quotes(text: str) -> str:
+    """Return text in double quotes, with escapes as in Python.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import in_quotes
+    >>> print(in_quotes("1"))
+    "1"
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{printable(escaped)}"'
+
+
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def format_number(number: float, decimals: int, trim: bool = False) -> str:
+def format_number(number: float, decimals: int | None, trim: bool = False) -> str:
     """Write a number with so many decimals, or as many digits if these would all be zero.
 
     Parameters
     ----------
     number : float
         The number.
-    decimals : int
-        Digits behind the point.
+    decimals : int or None
+        Digits behind the point; None for as many as it takes to read the very number back.
     trim : bool
         Leave out zeros at the end.
 
@@ -57,6 +117,8 @@ def format_number(number: float, decimals: int, trim: bool = False) -> str:
     >>> format_number(2.449999, 2), format_number(0.000123, 2), format_number(1e12, 2)
     ('2.45', '0.00012', '1e+12')
     """
+    if decimals is None:
+        return repr(float(number)).removesuffix(".0")
     size = abs(number)
     if math.isfinite(size) and size and not 0.5 * 10.0**-decimals <= size < 1e9:
         return f"{number:.{max(decimals, 1)}g}"
@@ -87,15 +149,15 @@ def format_count(number: float) -> str:
     return f"{number:,.4g}"
 
 
-def listed(names: Sequence[str], limit: int) -> str:
+def listed(names: Sequence[str], limit: int | None) -> str:
     """Join names with commas, the tail of a long list as "… (n more)".
 
     Parameters
     ----------
     names : sequence of str
         The names.
-    limit : int
-        How many to show at most.
+    limit : int or None
+        How many to show at most; None for all.
 
     Returns
     -------
@@ -107,7 +169,7 @@ def listed(names: Sequence[str], limit: int) -> str:
     >>> listed(["a", "b", "c", "d"], 2)
     'a, b, … (2 more)'
     """
-    if len(names) <= limit + 1:  # "… (1 more)" is no shorter than the name
+    if limit is None or len(names) <= limit + 1:  # "… (1 more)" is no shorter than the name
         return ", ".join(names)
     return ", ".join(names[:limit]) + f", … ({len(names) - limit} more)"
 

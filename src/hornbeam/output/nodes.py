@@ -6,19 +6,28 @@ asks and predicts; the writers of text, rules, SVG and matplotlib only arrange i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hornbeam.dtypes import LEAF, MULTIWAY, Array
-from hornbeam.output.conditions import Choice, Interval
-from hornbeam.output.names import format_number, printable
+from hornbeam.dtypes import LEAF, MULTIWAY, NO_FEATURE, Array
+from hornbeam.output.conditions import Choice, Interval, Style
+from hornbeam.output.names import LISTED, format_number, in_quotes, quoted
 from hornbeam.tree.storage import Tree
 
-LISTED = 6  # categories shown before "… (n more)"
+_UNSEEN = {
+    "missing": "Categories that were not there in fit count as missing.",
+    "error": "Categories that were not there in fit are refused.",
+    "other": '"Unseen" are categories that were not there in fit.',
+}
+_CUT = re.compile(r", …(?: \([\d,]+ more\))?[});]")
+
+Part = Interval | Choice
+Path = dict[int, Part]  # feature -> what the questions so far let through
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,7 @@ class Branch:
 
     child: int
     answer: str  # to the question of the node: "yes", "no" or a category
-    missing: bool  # missing values go here, and that is worth showing
+    missing: bool  # missing values that come to the node go here
 
 
 @dataclass(frozen=True)
@@ -63,13 +72,33 @@ class TreeView:
 
     tree: Tree
     feature_names: tuple[str, ...]
-    categories: tuple[tuple[str, ...] | None, ...]  # per feature, None for numbers
+    categories: tuple[tuple[str, ...] | None, ...]  # per feature as shown, None for numbers
     class_names: tuple[tuple[str, ...], ...] | None  # per output, None for a regressor
     n_outputs: int
     criterion: str
-    missing_shown: tuple[bool, ...]  # per feature
-    decimals: int = 2
+    unseen: str = "missing"  # what an unseen category becomes
+    parts_rows: bool = False  # a row goes down every branch where its own is not known
+    show_missing: bool = True
+    max_categories: int | None = LISTED  # listed of a set; None for all
+    decimals: int | None = 2  # None for exact numbers
     trim: bool = False  # leave out zeros behind the point
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns as statements show them."""
+        return tuple(map(quoted, self.feature_names))
+
+    @cached_property
+    def classes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the classes as they are shown, per output; empty for a regressor."""
+        return tuple(
+            tuple(quoted(n, is_class=True) for n in names) for names in self.class_names or ()
+        )
+
+    @cached_property
+    def style(self) -> Style:
+        """How statements are written."""
+        return Style(self.number, self.max_categories, self.show_missing, self.unseen)
 
     def number(self, number: float) -> str:
         """Write a number as the caller wants numbers.
@@ -85,13 +114,15 @@ class TreeView:
         """
         return format_number(number, self.decimals, self.trim)
 
-    def node(self, node: int) -> NodeView:
+    def node(self, node: int, path: Path) -> NodeView:
         """Describe one node.
 
         Parameters
         ----------
         node : int
             Its number.
+        path : dict
+            What the questions on the way there let through.
 
         Returns
         -------
@@ -102,7 +133,7 @@ class TreeView:
         return NodeView(
             node=node,
             depth=int(tree.depth[node]),
-            question=self.question(node),
+            question=self.question(node, path),
             n_samples=int(tree.n_samples[node]),
             weight=float(tree.weight[node]),
             impurity=float(tree.impurity[node]),
@@ -143,17 +174,19 @@ class TreeView:
         if self.class_names is None:
             found = [self.number(float(value[0])) for value in values]
         else:
-            pairs = zip(values, self.class_names, strict=True)
+            pairs = zip(values, self.classes, strict=True)
             found = [names[int(np.argmax(shares))] for shares, names in pairs]
         return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
 
-    def question(self, node: int) -> str:
+    def question(self, node: int, path: Path) -> str:
         """Put the split of a node as a question that branch 0 answers with yes.
 
         Parameters
         ----------
         node : int
             Its number.
+        path : dict
+            What the questions on the way there let through.
 
         Returns
         -------
@@ -164,11 +197,100 @@ class TreeView:
         if kind == LEAF:
             return ""
         if kind == MULTIWAY:
-            return f"{self.feature_names[self.tree.feature[node]]}?"
-        return self.condition(node, 0, with_missing=False)
+            return f"{self.columns[self.tree.feature[node]]}?"
+        return self.condition(node, 0, path, with_missing=False)
 
-    def branch(self, node: int, branch: int) -> Branch:
+    def branches(self, node: int) -> list[int]:
+        """Return the branches that a row can take.
+
+        Parameters
+        ----------
+        node : int
+            Its number.
+
+        Returns
+        -------
+        list of int
+            Where rows are parted, a branch that had no training row gets nothing: a row
+            that belongs there goes down all others.
+        """
+        every = range(int(self.tree.n_branches[node]))
+        if not self.parts_rows:
+            return list(every)
+        first = int(self.tree.first_child[node])
+        return [branch for branch in every if self.tree.weight[first + branch] > 0.0]
+
+    def branch(self, node: int, branch: int, path: Path) -> Branch:
         """Describe one way out of a node.
+
+        Parameters
+        ----------
+        node, branch : int
+            Which one.
+        path : dict
+            What the questions on the way to the node let through.
+
+        Returns
+        -------
+        Branch
+        """
+        feature = int(self.tree.feature[node])
+        if self.tree.kind[node] == MULTIWAY:
+            names = [*(self.categories[feature] or ())] + ["unseen"] * (self.unseen == "other")
+            answer = names[branch] if branch < len(names) else "missing"
+        else:
+            answer = "no" if branch else "yes"
+        comes = self.before(path, feature).missing > 0.0
+        return Branch(
+            child=self._child(node, branch),
+            answer=answer,
+            missing=comes and self.missing_share(node, branch) == 1.0,
+        )
+
+    @cached_property
+    def everything(self) -> list[Part]:
+        """What each column may be before any question was asked."""
+        more = int(self.unseen == "other")
+        return [
+            Interval() if names is None else Choice(np.arange(len(names) + more), len(names) + more)
+            for names in self.categories
+        ]
+
+    def before(self, path: Path, feature: int) -> Part:
+        """Return what a column may be at the end of a path.
+
+        Parameters
+        ----------
+        path : dict
+            What the questions on the way let through.
+        feature : int
+            Number of the column.
+
+        Returns
+        -------
+        Interval or Choice
+        """
+        return path.get(feature) or self.everything[feature]
+
+    def after(self, path: Path, node: int, branch: int) -> Path:
+        """Return a path that goes on through one branch of a node.
+
+        Parameters
+        ----------
+        path : dict
+            What the questions on the way to the node let through.
+        node, branch : int
+            Which way the row takes.
+
+        Returns
+        -------
+        dict
+        """
+        feature = int(self.tree.feature[node])
+        return {**path, feature: self.narrow(self.before(path, feature), node, branch)}
+
+    def missing_share(self, node: int, branch: int) -> float:
+        """Return how much of a row that lacks the value goes to a branch.
 
         Parameters
         ----------
@@ -177,31 +299,31 @@ class TreeView:
 
         Returns
         -------
-        Branch
+        float
+            1 or 0, unless the tree sends such a row down every branch.
         """
-        feature = int(self.tree.feature[node])
-        if self.tree.kind[node] == MULTIWAY:
-            names = self.categories[feature] or ()
-            answer = names[branch] if branch < len(names) else "missing"
-        else:
-            answer = "no" if branch else "yes"
-        return Branch(
-            child=int(self.tree.first_child[node]) + branch,
-            answer=answer,
-            missing=answer != "missing"
-            and self.missing_shown[feature]
-            and branch == self.tree.missing_branch[node],
-        )
+        if not self.parts_rows:
+            return float(self.tree.missing_branch[node] == branch)
+        own = self._own_branch(node)
+        return self._weight_share(node, branch) if own < 0 else float(own == branch)
 
-    @cached_property
-    def everything(self) -> list[Interval | Choice]:
-        """What each column may be before any question was asked."""
-        return [
-            Interval() if names is None else Choice(np.arange(len(names)), len(names))
-            for names in self.categories
-        ]
+    def _own_branch(self, node: int) -> int:
+        """Branch that a node has for missing values only, -1 if it has none with rows."""
+        choice, last = self.everything[self.tree.feature[node]], int(self.tree.n_branches[node]) - 1
+        if self.tree.kind[node] != MULTIWAY or not isinstance(choice, Choice):
+            return -1
+        is_there = last >= choice.n_categories
+        return last if is_there and self.tree.weight[self._child(node, last)] > 0.0 else -1
 
-    def narrow(self, before: Interval | Choice, node: int, branch: int) -> Interval | Choice:
+    def _child(self, node: int, branch: int) -> int:
+        return int(self.tree.first_child[node]) + branch
+
+    def _weight_share(self, node: int, branch: int) -> float:
+        first = int(self.tree.first_child[node])
+        weights = self.tree.weight[first : first + int(self.tree.n_branches[node])]
+        return float(weights[branch] / weights.sum())
+
+    def narrow(self, before: Part, node: int, branch: int) -> Part:
         """Keep of what a column may be before a node what goes to one of its branches.
 
         Parameters
@@ -215,35 +337,48 @@ class TreeView:
         -------
         Interval or Choice
         """
-        tree = self.tree
-        missing = bool(tree.missing_branch[node] == branch)
+        tree, missing = self.tree, self.missing_share(node, branch)
         if isinstance(before, Interval):
             return before.narrow(float(tree.threshold[node]), branch, missing)
         if tree.kind[node] == MULTIWAY:
-            return before.only(branch, missing)
+            if not self.parts_rows:
+                return before.only(branch, missing, None, 0.0)
+            first = int(tree.first_child[node])
+            unknown = tree.weight[first : first + before.n_categories] <= 0.0
+            return before.only(branch, missing, unknown, self._weight_share(node, branch))
         chosen = np.zeros(before.n_categories, bool)
         chosen[tree.category_set(node)] = True
         return before.among(chosen, branch, missing)
 
-    def condition(self, node: int, branch: int, with_missing: bool = True) -> str:
+    def condition(self, node: int, branch: int, path: Path, with_missing: bool = True) -> str:
         """Put one branch in words: "age <= 30.00 or missing".
 
         Parameters
         ----------
         node, branch : int
             Which one.
+        path : dict
+            What the questions on the way to the node let through: no more is said than it
+            takes to tell apart what arrives.
         with_missing : bool
-            Whether to add "or missing" where that is known to matter.
+            Whether to say where missing values go.
 
         Returns
         -------
         str
         """
         feature = int(self.tree.feature[node])
-        part = self.narrow(self.everything[feature], node, branch)
-        return self.words(feature, part, with_missing)
+        name, before = self.columns[feature], self.before(path, feature).arriving()
+        style = self.style if with_missing else replace(self.style, show_missing=False)
+        if isinstance(before, Interval):
+            asked = self.narrow(Interval(missing=before.missing), node, branch).whole()
+            assert isinstance(asked, Interval)
+            return asked.words(name, style)
+        part = self.narrow(before, node, branch).whole()
+        assert isinstance(part, Choice)
+        return part.words(name, self.categories[feature] or (), style, before)
 
-    def words(self, feature: int, part: Interval | Choice, with_missing: bool = True) -> str:
+    def words(self, feature: int, part: Part) -> str:
         """Put what is known of a column in words.
 
         Parameters
@@ -252,17 +387,15 @@ class TreeView:
             Number of the column.
         part : Interval or Choice
             What is known.
-        with_missing : bool
-            Whether to add "or missing" where that is known to matter.
 
         Returns
         -------
         str
         """
-        name, show = self.feature_names[feature], with_missing and self.missing_shown[feature]
+        name = self.columns[feature]
         if isinstance(part, Interval):
-            return part.words(name, self.number, show)
-        return part.words(name, self.categories[feature] or (), LISTED, show)
+            return part.words(name, self.style)
+        return part.words(name, self.categories[feature] or (), self.style)
 
     @cached_property
     def height(self) -> Array:
@@ -274,6 +407,56 @@ class TreeView:
             np.maximum.at(height, tree.parent[level], height[level] + 1)
         return height
 
+    # --- notes ------------------------------------------------------------------------
+
+    def notes(
+        self,
+        shown: str,
+        rounded: bool = False,
+        decimals: str = "decimals",
+        nodes: Array | None = None,
+    ) -> list[str]:
+        """Say what a reader must know beside the tree, and what was left out.
+
+        Parameters
+        ----------
+        shown : str
+            The text of the tree.
+        rounded : bool
+            Whether other numbers in it than thresholds and values are rounded.
+        decimals : str
+            What the parameter for the digits is called there.
+        nodes : array of int, optional
+            The nodes that are shown; by default all.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
+        found = []
+        nodes = np.arange(self.tree.node_count) if nodes is None else nodes
+        asked = set(self.tree.feature[nodes].tolist()) - {NO_FEATURE}
+        if any(self.categories[feature] is not None for feature in asked):
+            found.append(_UNSEEN[self.unseen])
+        if asked and not self.show_missing:
+            found.append("Where missing values go is left out; show_missing=True says it.")
+        if _CUT.search(shown):
+            found.append("Long lists are cut; max_categories=None shows them whole.")
+        if rounded or self._is_rounded(nodes):
+            found.append(f"Numbers are rounded; {decimals}=None shows them exactly.")
+        return found
+
+    def _is_rounded(self, nodes: Array) -> bool:
+        """Whether a threshold or a predicted number is not quite what is shown."""
+        if self.decimals is None:
+            return False
+        thresholds = self.tree.threshold[nodes]
+        numbers = [thresholds[np.isfinite(thresholds)]]
+        if self.class_names is None:
+            numbers.append(self.tree.value[nodes[self.tree.is_leaf[nodes]]].ravel())
+        return any(float(self.number(float(x))) != x for x in np.concatenate(numbers))
+
 
 # --- from an estimator ------------------------------------------------------------------
 
@@ -283,9 +466,10 @@ def view_of(
     *,
     feature_names: Sequence[Any] | None = None,
     class_names: Sequence[Any] | bool | None = None,
-    decimals: int = 2,
+    decimals: int | None = 2,
     trim: bool = False,
-    show_missing: bool | None = None,
+    show_missing: bool = True,
+    max_categories: int | None = LISTED,
 ) -> TreeView:
     """Look at a fitted tree estimator.
 
@@ -298,13 +482,14 @@ def view_of(
     class_names : sequence, optional
         Other names for the classes, in the order of ``classes_``; one sequence per output
         if there are several.
-    decimals : int
-        Digits behind the point.
+    decimals : int or None
+        Digits behind the point; None for exact numbers.
     trim : bool
         Leave out zeros behind the point.
-    show_missing : bool, optional
-        Whether to say where missing values go; by default for columns where training
-        found that they do not belong to the larger side.
+    show_missing : bool
+        Whether to say where missing values go.
+    max_categories : int or None
+        How many categories of a set to list; None for all.
 
     Returns
     -------
@@ -312,26 +497,30 @@ def view_of(
     """
     if not hasattr(estimator, "tree_"):
         _refuse(estimator)
-    if isinstance(decimals, bool) or not isinstance(decimals, (int, np.integer)) or decimals < 0:
-        raise ValueError(f"decimals (or precision) must be a whole number >= 0, not {decimals!r}.")
+    _check_whole("decimals (or precision)", decimals, 0)
+    _check_whole("max_categories", max_categories, 1)
     schema = estimator.schema_
     criterion = getattr(estimator, "criterion", None)
     return TreeView(
         tree=estimator.tree_,
         feature_names=_feature_names(schema, feature_names),
-        categories=tuple(
-            _category_names(column.categories, int(count), category)
-            for column, count, category in zip(
-                schema.columns, schema.n_categories, schema.is_category, strict=True
-            )
-        ),
+        categories=tuple(_category_names(column.categories) for column in schema.columns),
         class_names=_class_names(estimator, class_names),
         n_outputs=int(estimator.n_outputs_),
         criterion=criterion if isinstance(criterion, str) else "impurity",
-        missing_shown=tuple(_missing_shown(estimator, show_missing)),
-        decimals=int(decimals),
+        unseen=schema.unseen,
+        parts_rows=getattr(estimator, "_parts_rows", False),
+        show_missing=bool(show_missing),
+        max_categories=max_categories,
+        decimals=decimals,
         trim=trim,
     )
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= least):
+        raise ValueError(f"{name} must be a whole number >= {least}, or None, not {value!r}.")
 
 
 def _refuse(estimator: Any) -> None:
@@ -350,15 +539,16 @@ def _feature_names(schema: Any, given: Sequence[Any] | None) -> tuple[str, ...]:
             f"feature_names has {len(names)} names, but the tree was fitted on "
             f"{schema.n_features} features."
         )
-    return tuple(map(printable, names))
+    return tuple(map(str, names))
 
 
-def _category_names(categories: Any, count: int, is_category: bool) -> tuple[str, ...] | None:
-    """Names of the categories of a column; unseen="other" adds one that has no name."""
-    if not is_category:
+def _category_names(categories: Sequence[Any] | None) -> tuple[str, ...] | None:
+    """Names of the categories of a column; in quotes where 1 and "1" would look alike."""
+    if categories is None:
         return None
-    names = tuple(map(printable, categories or ()))
-    return names + ("(other)",) * (count - len(names))
+    if len(set(map(str, categories))) < len(categories):
+        return tuple(in_quotes(c) if isinstance(c, str) else str(c) for c in categories)
+    return tuple(map(quoted, categories))
 
 
 def _class_names(
@@ -376,24 +566,4 @@ def _class_names(
                 f"class_names must name {' and '.join(str(len(c)) for c in wanted)} classes."
             )
         wanted = found
-    return tuple(tuple(map(printable, names)) for names in wanted)
-
-
-def _missing_shown(estimator: Any, wanted: bool | None) -> list[bool]:
-    """Per column: as the caller wants, or whether a node learnt where missing values go.
-
-    Where training saw none, they go with the largest branch; any other choice was learnt.
-    """
-    n_features = estimator.schema_.n_features
-    if wanted is not None:
-        return [bool(wanted)] * n_features
-    tree = estimator.tree_
-    inner = np.flatnonzero(tree.kind != LEAF)
-    if not len(inner):
-        return [False] * n_features
-    first = tree.first_child[inner]
-    largest = np.maximum.reduceat(tree.n_samples[1:], first - 1)  # children are neighbours
-    chosen = tree.n_samples[first + tree.missing_branch[inner]]
-    learnt = (chosen < largest) | np.isposinf(tree.threshold[inner])
-    asked = set(tree.feature[inner[learnt]].tolist())
-    return [feature in asked for feature in range(n_features)]
+    return tuple(tuple(map(str, names)) for names in wanted)

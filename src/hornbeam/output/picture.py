@@ -15,7 +15,7 @@ from hornbeam.dtypes import LEAF
 from hornbeam.output.colors import HIGH, LOW, PLAIN, QUIET, WHITE, class_color, mix
 from hornbeam.output.layout import TidyLayout
 from hornbeam.output.names import format_count, shortened
-from hornbeam.output.nodes import NodeView, TreeView
+from hornbeam.output.nodes import NodeView, Path, TreeView
 
 FONT = 11.0
 LINE_HEIGHT = 15.0
@@ -28,6 +28,12 @@ MAX_LEAVES = 64  # drawn unless max_depth says otherwise
 MAX_CHILDREN = 16  # of one node; a multiway split can have thousands
 LONGEST = 34  # characters of a line
 LONGEST_ANSWER = 18
+_PARTED = (
+    "A row whose value no branch names goes down all branches, in proportion to their weights "
+    "(or rows), and gets the mixture of what it reaches."
+)
+_HIDDEN = "Not all is drawn; max_depth and max_categories=None show more."
+Place = tuple[int, int, Path]  # a node, its box, and what the questions so far let through
 
 
 @dataclass(frozen=True)
@@ -71,11 +77,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Picture:
-    """All boxes, numbered level by level; a box knows its parent."""
+    """All boxes, numbered level by level; a box knows its parent. Notes stand below."""
 
     boxes: list[Box]
     width: float
     height: float
+    notes: list[tuple[float, str]]  # middle of the line, and its words
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,12 @@ def draw_picture(view: TreeView, look: Look) -> Picture:
         box.x = x + MARGIN
     bottom = _place_levels(boxes)
     right = max(box.x + width / 2 for box, width in zip(boxes, widths, strict=True))
-    return Picture(boxes, right + MARGIN, bottom + MARGIN)
+    notes = painter.notes(boxes)
+    right = max([right, *(MARGIN + text_width(note) for note in notes)])
+    first = bottom + LINE_HEIGHT
+    lines = [(first + number * LINE_HEIGHT, note) for number, note in enumerate(notes)]
+    bottom = lines[-1][0] + LINE_HEIGHT / 2 if lines else bottom
+    return Picture(boxes, right + MARGIN, bottom + MARGIN, lines)
 
 
 def _place_levels(boxes: Sequence[Box]) -> float:
@@ -179,40 +191,59 @@ class _Painter:
 
     def boxes(self) -> list[Box]:
         """Boxes of the visible part, level by level."""
-        tree, boxes = self.view.tree, [self._node_box(self.view.node(0))]
-        level, depth, n_leaves = [(0, 0)], 0, 0  # (node, its box)
+        tree, boxes = self.view.tree, [self._node_box(self.view.node(0, {}))]
+        level: list[Place] = [(0, 0, {})]
+        depth, n_leaves = 0, 0
         while level:
-            inner = [(node, box) for node, box in level if tree.kind[node] != LEAF]
+            inner = [place for place in level if tree.kind[place[0]] != LEAF]
             n_leaves += len(level) - len(inner)
-            shown = sum(min(int(tree.n_branches[node]), MAX_CHILDREN) for node, _ in inner)
+            shown = sum(min(len(self.view.branches(p[0])), MAX_CHILDREN) for p in inner)
             if self._is_deep_enough(depth, n_leaves + shown):
-                boxes += [self._hidden_below(node, box) for node, box in inner]
+                boxes += [self._hidden_below(node, box) for node, box, _ in inner]
                 break
             level = self._add_level(boxes, inner)
             depth += 1
         return boxes
+
+    def notes(self, boxes: list[Box]) -> list[str]:
+        """What must be known to read the picture, and what was left out of it."""
+        view = self.view
+        text = "\n".join(box.title for box in boxes)
+        notes = view.notes(text, decimals="precision")
+        if view.parts_rows and view.show_missing and len(boxes) > 1:
+            notes.insert(0, _PARTED)
+        if any(box.stub for box in boxes):
+            notes.append(_HIDDEN)
+        return notes
 
     def _is_deep_enough(self, depth: int, n_leaves: int) -> bool:
         if self.look.max_depth is not None:
             return depth >= self.look.max_depth
         return depth > 0 and n_leaves > MAX_LEAVES
 
-    def _add_level(self, boxes: list[Box], inner: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Append the children of these nodes; return the new (node, box) pairs."""
-        level = []
-        for node, parent in inner:
-            count = int(self.view.tree.n_branches[node])
-            some = count if count <= MAX_CHILDREN else MAX_CHILDREN - 1
-            for branch in (self.view.branch(node, number) for number in range(some)):
-                box = self._node_box(self.view.node(branch.child))
+    def _add_level(self, boxes: list[Box], inner: list[Place]) -> list[Place]:
+        """Append the children of these nodes; return where they are."""
+        level: list[Place] = []
+        for node, parent, path in inner:
+            branches = self.view.branches(node)
+            some = len(branches)
+            if some > MAX_CHILDREN and self.view.max_categories is not None:
+                some = MAX_CHILDREN - 1
+            for number in branches[:some]:
+                branch = self.view.branch(node, number, path)
+                below = self.view.after(path, node, number)
+                box = self._node_box(self.view.node(branch.child, below))
                 box.parent = parent
-                missing = ", missing" if branch.missing else ""
-                box.answer = shortened(branch.answer, LONGEST_ANSWER) + missing
-                level.append((branch.child, len(boxes)))
+                missing = branch.missing and branch.answer != "missing" and self.view.show_missing
+                box.answer = self._cut(branch.answer, LONGEST_ANSWER) + ", missing" * missing
+                level.append((branch.child, len(boxes), below))
                 boxes.append(box)
-            if some < count:
-                boxes.append(_stub(f"… {count - some:,} more", parent))
+            if some < len(branches):
+                boxes.append(_stub(f"… {len(branches) - some:,} more", parent))
         return level
+
+    def _cut(self, words: str, limit: int) -> str:
+        return words if self.view.max_categories is None else shortened(words, limit)
 
     def _hidden_below(self, node: int, parent: int) -> Box:
         depth = int(self.view.height[node])
@@ -231,7 +262,7 @@ class _Painter:
                 Line(f"{self.view.criterion} {self.view.number(node.impurity)}", quiet=True)
             )
         return Box(
-            lines=[Line(shortened(x.text, LONGEST), x.bold, x.quiet) for x in lines],
+            lines=[Line(self._cut(x.text, LONGEST), x.bold, x.quiet) for x in lines],
             title="\n".join(line.text for line in lines),
             fill=self._fill(node),
             border=self._border(node),

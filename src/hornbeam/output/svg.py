@@ -7,11 +7,13 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from hornbeam.output.colors import INK, LINE, QUIET, WHITE
+from hornbeam.output.names import LISTED
 from hornbeam.output.nodes import view_of
 from hornbeam.output.picture import (
     BAR,
     FONT,
     LINE_HEIGHT,
+    MARGIN,
     PADDING,
     Box,
     Look,
@@ -44,15 +46,16 @@ def tree_svg(
     node_ids: bool = False,
     proportion: bool = False,
     rounded: bool = True,
-    precision: int = 3,
-    show_missing: bool | None = None,
+    precision: int | None = 3,
+    show_missing: bool = True,
+    max_categories: int | None = LISTED,
 ) -> Svg:
     """Draw a fitted tree as SVG.
 
     Parameters
     ----------
-    estimator : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted.
+    estimator : fitted tree
+        As for `export_text`.
     max_depth : int, optional
         Levels to draw; by default as many as stay legible.
     feature_names : sequence of str, optional
@@ -67,11 +70,13 @@ def tree_svg(
         Show the share of the rows instead of their number.
     rounded : bool, default True
         Round the corners.
-    precision : int, default 3
-        Digits behind the point.
-    show_missing : bool, optional
-        Whether to say where missing values go; by default for columns where training
-        found that they do not belong to the larger side.
+    precision : int or None, default 3
+        Digits behind the point; None shows numbers exactly.
+    show_missing : bool, default True
+        Whether to say where missing values go.
+    max_categories : int or None, default 6
+        How many categories of a set to list before "… (n more)"; None lists all.
+        Without a limit all branches of a node are drawn, and no line is cut.
 
     Returns
     -------
@@ -93,6 +98,7 @@ def tree_svg(
         decimals=precision,
         trim=True,
         show_missing=show_missing,
+        max_categories=max_categories,
     )
     look = Look(max_depth, filled, impurity, node_ids, proportion)
     return picture_svg(draw_picture(view, look), rounded)
@@ -123,6 +129,7 @@ def picture_svg(picture: Picture, rounded: bool = True) -> Svg:
         *(_edge(picture.boxes[box.parent], box) for box in picture.boxes[1:]),
         "</g>",
         *(part for box in picture.boxes for part in _box(box, 6.0 if rounded else 0.0)),
+        *(_note(y, words) for y, words in picture.notes),
         "</svg>",
     ]
     return Svg("\n".join(parts) + "\n")
@@ -131,6 +138,11 @@ def picture_svg(picture: Picture, rounded: bool = True) -> Svg:
 def _n(number: float) -> str:
     """Write a coordinate in few characters."""
     return f"{number:.1f}".removesuffix(".0")
+
+
+def _note(y: float, words: str) -> str:
+    place = f'x="{_n(MARGIN)}" y="{_n(y + 4)}" text-anchor="start"'
+    return f'<text {place} fill="{QUIET}">{escape(words)}</text>'
 
 
 def _edge(parent: Box, child: Box) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, overload
@@ -9,9 +10,20 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from hornbeam.dtypes import LEAF, THRESHOLD, Array
-from hornbeam.output.conditions import Choice, Interval
-from hornbeam.output.names import format_count
-from hornbeam.output.nodes import TreeView, view_of
+from hornbeam.output.names import LISTED, format_count, format_number, quoted
+from hornbeam.output.nodes import Path, TreeView, view_of
+
+_SHOWN_CLASSES = 3
+_LOOSE = re.compile(r" or missing$| or missing \(| or unseen| and not missing$")
+_PARTED = (
+    "A row whose value no branch names goes down all branches, in proportion to the weights of "
+    "their leaves, and gets the mixture of what it reaches"
+)
+_SHARE = re.compile(r" \([-\d.e]+ of ")
+_SHARES = (
+    '"(0.5 of missing, red)" holds for half a row whose value is missing or red. Shares of several '
+    "columns are multiplied; a row gets the mixture of what the rules say about its shares."
+)
 
 
 def export_text(
@@ -19,43 +31,51 @@ def export_text(
     *,
     feature_names: Sequence[Any] | None = None,
     class_names: Sequence[Any] | None = None,
-    max_depth: int = 10,
+    max_depth: int | None = 10,
     spacing: int = 3,
-    decimals: int = 2,
+    decimals: int | None = 2,
     show_weights: bool = False,
     show_samples: bool = False,
     show_impurity: bool = False,
-    show_missing: bool | None = None,
+    show_missing: bool = True,
+    max_categories: int | None = LISTED,
 ) -> str:
     """Show a fitted tree as text.
 
+    The text is the whole model, but for what the notes below the tree say was left out to
+    keep it short; ``max_depth=None, decimals=None, max_categories=None`` leaves out nothing.
+    Names that could be misread are in quotes.
+
     Parameters
     ----------
-    estimator : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted.
+    estimator : fitted tree
+        A `DecisionTreeClassifier`, `DecisionTreeRegressor`, `ID3Classifier` or
+        `C45Classifier`, or a tree of a forest (``estimators_[0]``) or of a boosted model or
+        an isolation forest (``tree(0)``).
     feature_names : sequence of str, optional
         Other names for the columns than those in the data.
     class_names : sequence of str, optional
         Other names for the classes, in the order of ``classes_``; one sequence per output
         if there are several.
-    max_depth : int, default 10
-        Deeper branches are only mentioned.
+    max_depth : int or None, default 10
+        Deeper branches are only mentioned; None shows all.
     spacing : int, default 3
         Width of a level.
-    decimals : int, default 2
-        Digits behind the point.
+    decimals : int or None, default 2
+        Digits behind the point; None shows numbers exactly.
     show_weights : bool, default False
         Add the weight of each class to the leaves of a classifier.
     show_samples, show_impurity : bool, default False
         Add the number of training rows, or the impurity, to each leaf.
-    show_missing : bool, optional
-        Whether to say where missing values go; by default for columns where training
-        found that they do not belong to the larger side.
+    show_missing : bool, default True
+        Whether to say where missing values go.
+    max_categories : int or None, default 6
+        How many categories of a set to list before "… (n more)"; None lists all.
 
     Returns
     -------
     str
-        One line per branch and leaf.
+        One line per branch and leaf, then notes.
 
     Examples
     --------
@@ -65,11 +85,11 @@ def export_text(
     >>> print(hb.export_text(tree, feature_names=["size"]))
     |--- size <= 2.50
     |   |--- class: low
-    |--- size >  2.50
+    |--- size >  2.50 or missing
     |   |--- class: high
     <BLANKLINE>
     """
-    if max_depth < 0 or spacing < 1:
+    if (max_depth is not None and max_depth < 0) or spacing < 1:
         raise ValueError(f"max_depth must be >= 0 and spacing >= 1, not {max_depth}, {spacing}.")
     view = view_of(
         estimator,
@@ -77,21 +97,49 @@ def export_text(
         class_names=class_names,
         decimals=decimals,
         show_missing=show_missing,
+        max_categories=max_categories,
     )
     extras = {"samples": show_samples, "impurity": show_impurity, "weights": show_weights}
-    return "".join(_line(depth, spacing, words) for depth, words in _walk(view, max_depth, extras))
+    depth = view.tree.node_count if max_depth is None else max_depth
+    text = "".join(_line(*place, spacing) for place in _walk(view, depth, extras))
+    notes = _text_notes(view, text, show_weights)
+    if view.tree.max_depth > depth + 1:
+        notes.append("Deep branches are cut; max_depth=None shows them.")
+    return text + "".join(f"{note}\n" for note in notes)
 
 
-def _line(depth: int, spacing: int, words: str) -> str:
+def _text_notes(view: TreeView, text: str, show_weights: bool) -> list[str]:
+    """What must be known to read the tree, and what was left out."""
+    shows = show_weights and view.class_names is not None
+    leaf = view.tree.is_leaf
+    weights = view.tree.value[leaf] * view.tree.weight[leaf, None] if shows else np.empty(0)
+    notes = view.notes(text, _are_rounded(weights, view.decimals))
+    if view.parts_rows and view.show_missing and view.tree.node_count > 1:
+        hint = "" if shows else "; show_weights=True shows the weights"
+        notes.insert(0, f"{_PARTED}{hint}.")
+    if shows:
+        order = " ".join(f"[{', '.join(names)}]" for names in view.classes)
+        notes.append(f"Weights are of the classes {order}.")
+    return notes
+
+
+def _are_rounded(numbers: Array, decimals: int | None) -> bool:
+    """Whether numbers differ by more than float arithmetic from what is shown of them."""
+    if decimals is None:
+        return False
+    return not np.allclose(numbers, np.round(numbers, decimals), rtol=1e-12, atol=1e-12)
+
+
+def _line(depth: int, words: str, spacing: int) -> str:
     bars = ("|" + " " * spacing) * depth
     return f"{bars}|{'-' * spacing} {words}\n"
 
 
 def _walk(view: TreeView, max_depth: int, extras: dict[str, bool]) -> Iterator[tuple[int, str]]:
     """Depth and words of each line, from the top; a stack, because trees can be deep."""
-    stack: list[tuple[int, int, str | None]] = [(0, 0, None)]
+    stack: list[tuple[int, int, Path, str | None]] = [(0, 0, {}, None)]
     while stack:
-        depth, node, words = stack.pop()
+        depth, node, path, words = stack.pop()
         if words is not None:
             yield depth, words
         elif view.tree.kind[node] == LEAF:
@@ -100,15 +148,15 @@ def _walk(view: TreeView, max_depth: int, extras: dict[str, bool]) -> Iterator[t
             yield depth, f"truncated branch of depth {view.height[node] + 1}"
         else:
             first = int(view.tree.first_child[node])
-            for branch in reversed(range(int(view.tree.n_branches[node]))):
-                stack.append((depth + 1, first + branch, None))
-                stack.append((depth, node, _branch_words(view, node, branch)))
+            for branch in reversed(view.branches(node)):
+                stack.append((depth + 1, first + branch, view.after(path, node, branch), None))
+                stack.append((depth, node, path, _branch_words(view, node, branch, path)))
 
 
-def _branch_words(view: TreeView, node: int, branch: int) -> str:
-    words = view.condition(node, branch)
+def _branch_words(view: TreeView, node: int, branch: int, path: Path) -> str:
+    words = view.condition(node, branch, path)
     if branch == 1 and view.tree.kind[node] == THRESHOLD:
-        name = view.feature_names[view.tree.feature[node]]
+        name = view.columns[view.tree.feature[node]]
         if words.startswith(f"{name} > "):  # so that the numbers of both branches align
             words = f"{name} >  {words[len(name) + 3 :]}"
     return words
@@ -133,9 +181,9 @@ def _leaf_words(view: TreeView, node: int, extras: dict[str, bool]) -> str:
 
 def _weights(view: TreeView, node: int, values: tuple[Array, ...]) -> str:
     weight = float(view.tree.weight[node])
-    outputs = [
-        ", ".join(f"{share * weight:.{view.decimals}f}" for share in shares) for shares in values
-    ]
+    digits = view.decimals
+    write = view.number if digits is None else (lambda number: f"{number:.{digits}f}")
+    outputs = [", ".join(write(share * weight) for share in shares) for shares in values]
     return " ".join(f"[{numbers}]" for numbers in outputs)
 
 
@@ -162,6 +210,8 @@ class Rule:
         For a classifier, per output: class name to its share among these rows.
     value : array
         The values of the leaf as they are stored.
+    words : str
+        The rule as it is printed.
     """
 
     leaf: int
@@ -171,42 +221,24 @@ class Rule:
     weight: float
     shares: tuple[dict[str, float], ...]
     value: Array
+    words: str
 
     def __str__(self) -> str:
-        parts = list(self.conditions)
-        if len(parts) > 1:
-            parts = [f"({part})" if part.endswith(" or missing") else part for part in parts]
-        condition = "if " + " and ".join(parts) if parts else "always"
-        support = f"{format_count(self.n_samples)} row{'s' if self.n_samples != 1 else ''}"
-        if self.weight != self.n_samples:
-            support += f", weight {format_count(self.weight)}"
-        for shares in self.shares:
-            support += f"; {_share_words(shares)}"
-        return f"{condition} then {self.prediction} ({support})"
-
-
-def _share_words(shares: dict[str, float], limit: int = 3) -> str:
-    """Say the largest shares: "92% yes, 8% no"."""
-    ranked = sorted(shares.items(), key=lambda item: -item[1])
-    shown = [f"{_percent(share)} {name}" for name, share in ranked if share > 0]
-    if len(shown) > limit:
-        shown = shown[:limit] + ["…"]
-    return ", ".join(shown)
-
-
-def _percent(share: float) -> str:
-    """Percent without claiming 100% or 0% for what is only nearly so."""
-    percent = 100 * share
-    if percent in (0.0, 100.0):
-        return f"{percent:.0f}%"
-    return f"{min(max(percent, 0.1), 99.9):.{0 if 1 <= percent <= 99 else 1}f}%"
+        return self.words
 
 
 class Rules(Sequence[Rule]):
-    """The rules of a tree: a sequence of `Rule`, printed one per line."""
+    """The rules of a tree: a sequence of `Rule`, printed one per line.
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    Attributes
+    ----------
+    notes : tuple of str
+        What must be known to read them, and what was left out; printed below the rules.
+    """
+
+    def __init__(self, rules: Iterable[Rule], notes: Iterable[str] = ()) -> None:
         self._rules = tuple(rules)
+        self.notes = tuple(notes)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Rule: ...
@@ -214,14 +246,14 @@ class Rules(Sequence[Rule]):
     def __getitem__(self, index: slice) -> Rules: ...
     def __getitem__(self, index: SupportsIndex | slice) -> Rule | Rules:
         if isinstance(index, slice):
-            return Rules(self._rules[index])
+            return Rules(self._rules[index], self.notes)
         return self._rules[index]
 
     def __len__(self) -> int:
         return len(self._rules)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self._rules))
+        return "\n".join([*map(str, self._rules), *self.notes])
 
     __repr__ = __str__
 
@@ -231,34 +263,37 @@ def export_rules(
     *,
     feature_names: Sequence[Any] | None = None,
     class_names: Sequence[Any] | None = None,
-    decimals: int = 2,
-    show_missing: bool | None = None,
+    decimals: int | None = 2,
+    show_missing: bool = True,
+    max_categories: int | None = LISTED,
 ) -> Rules:
     """Turn a fitted tree into rules, one per leaf.
 
     Questions on the same column along the way to a leaf are merged into one statement
-    such as ``1.00 < x <= 2.00``.
+    such as ``1.00 < x <= 2.00``. For every row exactly one rule holds, but in trees that part
+    rows (ID3, C4.5): there a note says how shares of several rules are mixed.
 
     Parameters
     ----------
-    estimator : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted.
+    estimator : fitted tree
+        As for `export_text`.
     feature_names : sequence of str, optional
         Other names for the columns than those in the data.
     class_names : sequence of str, optional
         Other names for the classes, in the order of ``classes_``; one sequence per output
         if there are several.
-    decimals : int, default 2
-        Digits behind the point.
-    show_missing : bool, optional
-        Whether to say where missing values go; by default for columns where training
-        found that they do not belong to the larger side.
+    decimals : int or None, default 2
+        Digits behind the point; None shows numbers exactly.
+    show_missing : bool, default True
+        Whether to say where missing values go.
+    max_categories : int or None, default 6
+        How many categories of a set to list before "… (n more)"; None lists all.
 
     Returns
     -------
     Rules
         A sequence of `Rule`, in the order of the leaves from left to right; ``print`` it,
-        or use its parts.
+        or use its parts. Leaves that no row can reach have no rule.
 
     Examples
     --------
@@ -267,7 +302,7 @@ def export_rules(
     >>> tree = hb.DecisionTreeClassifier().fit(X, ["low", "low", "high", "high"])
     >>> print(hb.export_rules(tree, feature_names=["size"]))
     if size <= 2.50 then low (2 rows; 100% low)
-    if size > 2.50 then high (2 rows; 100% high)
+    if size > 2.50 or missing then high (2 rows; 100% high)
     """
     view = view_of(
         estimator,
@@ -275,11 +310,16 @@ def export_rules(
         class_names=class_names,
         decimals=decimals,
         show_missing=show_missing,
+        max_categories=max_categories,
     )
-    return Rules(_rule(view, leaf, path) for leaf, path in _paths(view))
-
-
-Path = dict[int, Interval | Choice]  # feature -> what the questions so far let through
+    rules = [_rule(view, leaf, path) for leaf, path in _paths(view)]
+    text = "\n".join(map(str, rules))
+    shares = [100 * share for rule in rules for part in rule.shares for share in part.values()]
+    digits = None if decimals is None else 0
+    notes = view.notes(text, _are_rounded(np.array(shares), digits))
+    if _SHARE.search(text):
+        notes.insert(0, _SHARES)
+    return Rules(rules, notes)
 
 
 def _paths(view: TreeView) -> Iterator[tuple[int, Path]]:
@@ -291,10 +331,9 @@ def _paths(view: TreeView) -> Iterator[tuple[int, Path]]:
         if tree.kind[node] == LEAF:
             yield node, path
             continue
-        feature, first = int(tree.feature[node]), int(tree.first_child[node])
-        before = path.get(feature) or view.everything[feature]
-        for branch in reversed(range(int(tree.n_branches[node]))):
-            stack.append((first + branch, {**path, feature: view.narrow(before, node, branch)}))
+        first = int(tree.first_child[node])
+        for branch in reversed(view.branches(node)):
+            stack.append((first + branch, view.after(path, node, branch)))
 
 
 def _rule(view: TreeView, leaf: int, path: Path) -> Rule:
@@ -303,12 +342,72 @@ def _rule(view: TreeView, leaf: int, path: Path) -> Rule:
     if view.class_names is not None:
         pairs = zip(view.class_names, values, strict=True)
         shares = tuple(dict(zip(names, map(float, row), strict=True)) for names, row in pairs)
+    conditions = tuple(view.words(feature, part) for feature, part in path.items())
+    prediction = view.prediction(values)
+    support = f"({_support(view, leaf, shares)})"
     return Rule(
         leaf=leaf,
-        conditions=tuple(view.words(feature, part) for feature, part in path.items()),
-        prediction=view.prediction(values),
+        conditions=conditions,
+        prediction=prediction,
         n_samples=int(view.tree.n_samples[leaf]),
         weight=float(view.tree.weight[leaf]),
         shares=shares,
         value=np.array(view.tree.value[leaf]),
+        words=f"{joined(conditions)} then {prediction} {support}",
     )
+
+
+def joined(conditions: Sequence[str]) -> str:
+    """Join statements by "and": "if a <= 1 and (b > 2 or missing)".
+
+    Parameters
+    ----------
+    conditions : sequence of str
+        Statements, one per column.
+
+    Returns
+    -------
+    str
+        "always" if there are none.
+    """
+    if not conditions:
+        return "always"
+    if len(conditions) == 1:
+        return f"if {conditions[0]}"
+    return "if " + " and ".join(f"({c})" if _LOOSE.search(c) else c for c in conditions)
+
+
+def _support(view: TreeView, leaf: int, shares: tuple[dict[str, float], ...]) -> str:
+    """How many rows a leaf has, and of which classes."""
+    count, weight = int(view.tree.n_samples[leaf]), float(view.tree.weight[leaf])
+    words = f"{format_count(count)} row{'s' if count != 1 else ''}"
+    if weight != count:
+        digits = format_count(weight) if view.decimals is not None else view.number(weight)
+        words += f", weight {digits}"
+    limit = None if view.max_categories is None else _SHOWN_CLASSES
+    return "; ".join(
+        [words, *(_share_words(part, limit, view.decimals is None) for part in shares)]
+    )
+
+
+def _share_words(shares: dict[str, float], limit: int | None, exact: bool) -> str:
+    """Say the largest shares: "92% yes, 8% no"."""
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    shown = [
+        f"{_percent(share, exact)} {quoted(name, is_class=True)}"
+        for name, share in ranked
+        if share > 0
+    ]
+    if limit is not None and len(shown) > limit:
+        shown = shown[:limit] + ["…"]
+    return ", ".join(shown)
+
+
+def _percent(share: float, exact: bool) -> str:
+    """Percent without claiming 100% or 0% for what is only nearly so."""
+    percent = 100 * share
+    if exact:
+        return f"{format_number(percent, None)}%"
+    if percent in (0.0, 100.0):
+        return f"{percent:.0f}%"
+    return f"{min(max(percent, 0.1), 99.9):.{0 if 1 <= percent <= 99 else 1}f}%"

@@ -41,6 +41,7 @@ class QuinlanTree(
     """A classification tree with one branch per category and fractions of rows."""
 
     criterion = "entropy"  # what the impurity of a stored node is
+    _parts_rows = True  # where the branch of a row is not known, it goes down every one
 
     class_weight: Any
     categorical_features: Any

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.target import check_length
 from hornbeam.output.modelfile import register_estimator
+from hornbeam.output.names import LISTED
+from hornbeam.output.nodes import view_of
 from hornbeam.params import declared
 from hornbeam.quinlan.base import QuinlanTree, as_counts
 from hornbeam.quinlan.grower import Grown, Rules
@@ -106,7 +108,15 @@ class C45Classifier(QuinlanTree):
         if self.pruning is not None:
             prune(grown, float(self.confidence), self.raising)
 
-    def rules(self, X: Any, y: Any, sample_weight: Any = None) -> RuleSet:
+    def rules(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        decimals: int | None = 2,
+        max_categories: int | None = LISTED,
+    ) -> RuleSet:
         """Turn the fitted tree into a set of rules that predicts on its own.
 
         Each path becomes a rule; conditions are dropped that do not lower the pessimistic
@@ -116,6 +126,10 @@ class C45Classifier(QuinlanTree):
         ----------
         X, y, sample_weight
             What was passed to `fit`.
+        decimals : int or None, default 2
+            Digits behind the point in the words of the rules; None shows numbers exactly.
+        max_categories : int or None, default 6
+            How many categories of a set to list before "… (n more)"; None lists all.
 
         Returns
         -------
@@ -131,6 +145,7 @@ class C45Classifier(QuinlanTree):
         >>> print(tree.rules(X, y))
         if x1 > 2 then high (12 rows, 0 wrong)
         otherwise low
+        The first rule that holds decides; a missing value fulfils no condition.
         """
         check_is_fitted(self)
         matrix = as_dense(self.schema_.read(X, type(self).__name__))
@@ -142,6 +157,12 @@ class C45Classifier(QuinlanTree):
                 "fitted on. Pass the X and y of fit."
             )
         counted = weight > 0.0
+        view = view_of(self, decimals=decimals, trim=True, max_categories=max_categories)
         return extract_rules(
-            self, matrix[counted], labels[counted], as_counts(weight[counted]), self.confidence
+            view,
+            self,
+            matrix[counted],
+            labels[counted],
+            as_counts(weight[counted]),
+            self.confidence,
         )

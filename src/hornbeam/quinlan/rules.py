@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,9 @@ import numpy as np
 
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD, Array
-from hornbeam.output.nodes import TreeView, view_of
+from hornbeam.output.names import quoted
+from hornbeam.output.nodes import Path, TreeView
+from hornbeam.output.text import joined
 from hornbeam.tree.pessimistic import upper_errors
 from hornbeam.tree.storage import Tree
 
@@ -87,13 +89,24 @@ class RuleSet:
     default : object
         Class of the rows that no rule covers.
     classes_ : array
+    notes : tuple of str
+        What must be known to read the rules, and what was left out; printed below them.
     """
 
-    def __init__(self, tree: Tree, schema: Schema, classes: Array, rules: Any, label: int) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        schema: Schema,
+        classes: Array,
+        rules: Any,
+        label: int,
+        notes: Iterable[str] = (),
+    ) -> None:
         self._tree, self._schema = tree, schema
         self.classes_ = classes
         self.rules: tuple[ClassRule, ...] = tuple(rules)
         self._default = int(label)
+        self.notes = tuple(notes)
 
     @property
     def default(self) -> Any:
@@ -107,7 +120,8 @@ class RuleSet:
         return iter(self.rules)
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.rules), f"otherwise {self.default}"])
+        rest = f"otherwise {quoted(self.default, is_class=True)}"
+        return "\n".join([*map(str, self.rules), rest, *self.notes])
 
     __repr__ = __str__
 
@@ -143,9 +157,14 @@ class RuleSet:
 
 
 def extract_rules(
-    estimator: Any, matrix: Array, labels: Array, weight: Array, confidence: float
+    view: TreeView,
+    estimator: Any,
+    matrix: Array,
+    labels: Array,
+    weight: Array,
+    confidence: float,
 ) -> RuleSet:
-    """Rules of a fitted tree, generalised on its training rows."""
+    """Rules of a fitted tree, generalised on its training rows; the view has their words."""
     tree: Tree = estimator.tree_
     maker = _Maker(tree, matrix, labels, weight, confidence)
     rules = dict.fromkeys(maker.generalise(*path) for path in _paths(tree))
@@ -153,9 +172,9 @@ def extract_rules(
     kept = [r for r in rules if r.conditions and r.errors / max(r.weight, _NOTHING) <= guess]
     ordered = maker.in_order([rule for rule in kept if rule.weight > 0.0])
     chosen, default = maker.select(ordered)
-    view = view_of(estimator, trim=True)
     worded = [_worded(view, rule) for rule in chosen]
-    return RuleSet(tree, estimator.schema_, estimator.classes_, worded, default)
+    notes = _notes(view, worded)
+    return RuleSet(tree, estimator.schema_, estimator.classes_, worded, default, notes)
 
 
 class _Maker:
@@ -274,16 +293,23 @@ def _place(condition: Condition) -> tuple[int, int]:
 
 def _worded(view: TreeView, rule: ClassRule) -> ClassRule:
     """The rule with its words; conditions on one column are one statement."""
-    parts: dict[int, Any] = {}
+    parts: Path = {}
     for condition in rule.conditions:
-        feature = int(view.tree.feature[condition.node])
-        before = parts.get(feature, view.everything[feature])
-        parts[feature] = view.narrow(before, condition.node, condition.branch)
-    words = " and ".join(view.words(feature, part, False) for feature, part in parts.items())
-    names = view.class_names[0] if view.class_names else ()
+        parts = view.after(parts, condition.node, condition.branch)
+    # a category without training rows is one like any other here, a missing value fulfils nothing
+    words = joined([view.words(feature, part.whole()) for feature, part in parts.items()])
     support = f"{view.number(rule.weight)} rows, {view.number(rule.errors)} wrong"
-    text = f"if {words} then {names[rule.label]} ({support})"
+    text = f"{words} then {view.classes[0][rule.label]} ({support})"
     return ClassRule(rule.conditions, rule.label, rule.weight, rule.errors, text)
+
+
+def _notes(view: TreeView, rules: list[ClassRule]) -> list[str]:
+    """What must be known to read the rules, and what was left out."""
+    if not rules:
+        return []
+    order = "The first rule that holds decides; a missing value fulfils no condition."
+    nodes = np.array([condition.node for rule in rules for condition in rule.conditions])
+    return [order, *view.notes("\n".join(map(str, rules)), nodes=nodes)]
 
 
 def as_dense(matrix: Any) -> Array:

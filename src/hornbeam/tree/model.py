@@ -78,7 +78,14 @@ class SingleTreeModel:
         return digest_with_classes(self.tree_.digest(), self)
 
     def explain_split(
-        self, node: int = 0, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        node: int = 0,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        decimals: int | None = 3,
+        max_categories: int | None = 6,
     ) -> SplitExplanation:
         """Show the table behind the split of a node, or why it is a leaf.
 
@@ -88,6 +95,10 @@ class SingleTreeModel:
             Number of the node; 0 is the root.
         X, y, sample_weight
             What was passed to `fit`. May be left out while those tables are still there.
+        decimals : int or None, default 3
+            Digits behind the point; None shows numbers exactly.
+        max_categories : int or None, default 6
+            How many categories of a set, and how many classes, to list; None lists all.
 
         Returns
         -------
@@ -96,7 +107,9 @@ class SingleTreeModel:
         """
         from hornbeam.explain.split import explain_split
 
-        return explain_split(self, node, X, y, sample_weight)
+        return explain_split(
+            self, node, X, y, sample_weight, decimals=decimals, max_categories=max_categories
+        )
 
 
 def digest_with_classes(digest: str, estimator: Any) -> str:
