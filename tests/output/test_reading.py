@@ -26,6 +26,8 @@ STRANGE = [
 ]  # fmt: skip
 COLUMNS = {"age": 'age <= 4 and "size"', "color": "color = {x}, or\tnot", "code": "is missing 7"}
 
+NEW: list[Any] = ["moon", "ultra", 99.0, "z"]
+
 
 def draw(rng: np.random.Generator, n: int, new: bool = False) -> pd.DataFrame:
     """Random rows; new ones have values, gaps and categories that training has not seen."""
@@ -82,7 +84,7 @@ class Task:
         rows = pd.concat([self.X.astype(object), self.new], ignore_index=True)
         if unseen == "error":
             for name in rows.columns:
-                rows.loc[rows[name].isin(["moon", "ultra", 99.0, "z"]), name] = None
+                rows.loc[rows[name].isin(NEW), name] = None
         return rows.astype({name: float for name in rows if self.X[name].dtype == float})
 
 

@@ -42,7 +42,9 @@ def test_files_and_pickles_predict_the_same(fitted: Any, tmp_path: Path) -> None
 def test_text_rules_and_drawings(fitted: Any) -> None:
     model, _ = fitted
     text, rules = hb.export_text(model), hb.export_rules(model)
-    assert text.count("class:") == len(rules) == model.get_n_leaves()
+    reached = model.tree_.is_leaf & (model.tree_.weight > 0.0)
+    assert text.count("class:") == len(rules) == reached.sum()
+    assert text.count("goes down all branches") == 1
     svg = hb.tree_svg(model)
     assert svg.startswith("<svg")
     assert "texture" in svg

@@ -23,6 +23,8 @@ def test_golf() -> None:
         "if outlook = sunny and humidity > 75 then no (3 rows, 0 wrong)",
         "if outlook = rain and windy = true then no (2 rows, 0 wrong)",
         "otherwise yes",
+        "The first rule that holds decides; a missing value fulfils no condition.",
+        "Categories that were not there in fit count as missing.",
     ]
     assert rules.score(X, y) == 1.0
     assert rules.default == "yes"
