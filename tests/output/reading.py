@@ -86,6 +86,7 @@ class Statement:
     state: str = ""
     unseen: bool = False
     missing: bool = False
+    without: bool = False  # "and not missing"
     parted: dict[Any, float] = field(default_factory=dict)
 
     def share(self, value: Any) -> float:
@@ -122,7 +123,8 @@ def read_statement(text: str) -> Statement:
     elif part.get("one") is not None:
         made.members = [unquoted(part["one"])]
     made.unseen, made.missing = part["unseen"] is not None, part["missing"] is not None
-    assert not (made.missing and part["without"])
+    made.without = part["without"] is not None
+    assert not (made.missing and made.without)
     for group in (part["parted"] or "")[2:-1].split("; "):
         if group:
             share, names = group.split(" of ", 1)
@@ -157,7 +159,13 @@ class Reader:
         return NEW
 
     def share(self, row: Mapping[str, Any], statement: Statement) -> float:
-        return statement.share(self.value(row, statement.name))
+        value = self.value(row, statement.name)
+        if value is MISSING and row[statement.name] is not None:
+            # who has not read the note takes "color != red" for true of any other color
+            is_gap = row[statement.name] != row[statement.name]
+            literal = statement.negative and not statement.without
+            assert is_gap or not literal or statement.share(MISSING) == 1.0
+        return statement.share(value)
 
 
 @dataclass

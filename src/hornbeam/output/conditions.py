@@ -107,17 +107,24 @@ class Interval:
         -------
         str
         """
+        tail = _missing_words(self.missing, style, {})
         if self.low >= self.high:
-            return f"{name} is missing" if self.missing == _ALL else f"{name} is impossible"
+            return _state_words(name, "missing", "impossible", self.missing, tail)
         if self.low == -math.inf and self.high == math.inf:
-            return f"{name} is anything" if self.missing == _ALL else f"{name} is not missing"
+            return _state_words(name, "anything", "not missing", self.missing, tail)
         if self.low == -math.inf:
             text = f"{name} <= {style.number(self.high)}"
         elif self.high == math.inf:
             text = f"{name} > {style.number(self.low)}"
         else:
             text = f"{style.number(self.low)} < {name} <= {style.number(self.high)}"
-        return text + _missing_words(self.missing, style, {})
+        return text + tail
+
+
+def _state_words(name: str, with_missing: str, without: str, missing: float, tail: str) -> str:
+    """Say what has no values to name: "x is missing", "x is anything", "x is not missing"."""
+    state = with_missing if missing == _ALL else without
+    return f"{name} is {state}{tail.removeprefix(' or missing')}"
 
 
 def _missing_words(share: float, style: Style, parted: dict[float, list[str]]) -> str:
@@ -258,12 +265,10 @@ class Choice:
         has_unseen = len(known) < len(self.allowed)
         tail = _missing_words(self.missing, style, self._parted_names(categories))
         if not len(self.allowed):
-            state = "missing" if self.missing == _ALL else "impossible"
-            return f"{name} is {state}{tail.removeprefix(' or missing')}"
+            return _state_words(name, "missing", "impossible", self.missing, tail)
         n_excluded = len(before.allowed) - len(self.allowed)
         if not n_excluded:
-            state = "anything" if self.missing == _ALL else "not missing"
-            return f"{name} is {state}{tail.removeprefix(' or missing')}"
+            return _state_words(name, "anything", "not missing", self.missing, tail)
         literal = self._takes_the_rest(before, has_unseen, style)
         if self._is_shorter_negated(n_excluded, len(known), literal, style):
             gone = np.setdiff1d(before.allowed, self.allowed, assume_unique=True)

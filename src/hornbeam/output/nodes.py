@@ -211,11 +211,11 @@ class TreeView:
         Returns
         -------
         list of int
-            Where rows are parted, a branch that had no training row gets nothing: a row
-            that belongs there goes down all others.
+            Where rows are parted, the branch of a category that had no training row gets
+            nothing: a row that belongs there goes down all others.
         """
         every = range(int(self.tree.n_branches[node]))
-        if not self.parts_rows:
+        if not self.parts_rows or self.tree.kind[node] != MULTIWAY:
             return list(every)
         first = int(self.tree.first_child[node])
         return [branch for branch in every if self.tree.weight[first + branch] > 0.0]
