@@ -334,3 +334,19 @@ def test_rows_held_out_to_prune_by_are_left_out():
     assert forgetful.explain_split(0, X, y).node.n_rows == 80
     with pytest.raises(ValueError, match="Fit again with a whole number"):
         pickle.loads(pickle.dumps(forgetful)).explain_split(0, X, y)
+
+
+def test_nothing_is_cut_or_rounded_when_asked_for():
+    rng = np.random.default_rng(0)
+    names = [f"n{i:02}" for i in range(30)]
+    X = pd.DataFrame({"name": rng.choice(names, 400), "x, y": rng.random(400)})
+    y = X["name"].isin(names[:15]).to_numpy() + 0.0
+    model = hb.DecisionTreeRegressor(max_depth=1).fit(X, y)
+    text = str(model.explain_split())
+    assert "… (" in text and text.endswith("max_categories=None shows them whole.")
+    found = model.explain_split(decimals=None, max_categories=None)
+    assert "…" not in str(found) and f"name in {{{', '.join(names[15:])}}}" in str(found)
+    number = next(record for record in found.records() if record["feature"] == "x, y")
+    best = found.cuts("x, y")[0]
+    assert number["split"] == f'"x, y" <= {best["threshold"]!r}'
+    assert f"{found.node.impurity!r}" in str(found)

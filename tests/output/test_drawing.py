@@ -14,7 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from output.handmade import Column, Node, StandIn, leaf, multiway, number, pairs, steps, weather
+from output.handmade import (
+    Column,
+    Node,
+    StandIn,
+    leaf,
+    multiway,
+    number,
+    pairs,
+    steps,
+    subset,
+    weather,
+)
 from output.strategies import estimators
 
 from hornbeam.errors import MissingDependencyError
@@ -140,7 +151,10 @@ def test_a_split_with_thousands_of_branches() -> None:
     names = [f"n{i}" for i in range(3000)]
     root = multiway(0, *(leaf(float(i)) for i in range(3000)))
     boxes = picture_of(StandIn().with_tree(root, [Column("c", *names)])).boxes
+    columns = [Column("c", *names[:40])]
     assert len(boxes) == 17 and boxes[-1].lines[0].text == "… 2,985 more"
+    few = StandIn().with_tree(multiway(0, *(leaf(float(i)) for i in range(40))), columns)
+    assert len(draw_picture(view_of(few, max_categories=None), Look()).boxes) == 41
 
 
 def test_a_deep_chain_can_be_drawn_in_full() -> None:
@@ -164,6 +178,29 @@ def test_svg_says_what_the_tree_says() -> None:
     root = ElementTree.fromstring(tree_svg(weather()))
     assert root.tag == f"{SVG}svg"
     assert tree_svg(weather())._repr_svg_() == str(tree_svg(weather()))
+
+
+def test_notes_say_what_the_picture_does_not_show() -> None:
+    note = "Categories that were not there in fit count as missing."
+    assert texts(tree_svg(weather()))[-1] == note
+    third = StandIn().with_tree(number(0, 1 / 3, leaf(1.0), leaf(2.0)), [Column("x")])
+    assert texts(tree_svg(third))[-1] == "Numbers are rounded; precision=None shows them exactly."
+    exact = texts(tree_svg(third, precision=None))
+    assert "x <= 0.3333333333333333" in exact and "rounded" not in exact[-1]
+    names = [f"city {i}" for i in range(40)]
+    root = subset(0, tuple(range(12)), leaf(1.0), leaf(2.0))
+    long = StandIn().with_tree(root, [Column("city", *names)])
+    assert texts(tree_svg(long))[-1] == "Long lists are cut; max_categories=None shows them whole."
+    whole = texts(tree_svg(long, max_categories=None))
+    assert f"city in {{{', '.join(names[:12])}}}" in whole and "cut" not in whole[-1]
+
+
+def test_missing_values_are_marked_where_they_come() -> None:
+    below = number(0, 1.0, leaf(1.0), leaf(2.0), missing=1)
+    tree = StandIn().with_tree(number(0, 5.0, below, leaf(3.0), missing=1), [Column("x")])
+    answers = [box.answer for box in picture_of(tree).boxes]
+    assert answers == ["", "yes", "no, missing", "yes", "no"]
+    assert "missing" not in " ".join(texts(tree_svg(tree, show_missing=False))[:-1])
 
 
 def test_svg_options() -> None:

@@ -405,6 +405,8 @@ class SplitExplanation:
             self.reason,
             *self._other_cuts(),
         ]
+        if any("…" in line for line in lines):
+            lines.append("Long lists are cut; max_categories=None shows them whole.")
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:

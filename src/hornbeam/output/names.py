@@ -14,6 +14,7 @@ _AMBIGUOUS = re.compile(
     r'["{},<>=…]| (and|then) | or (missing|unseen)| is (not |missing|anything|impossible|unseen)'
     r"|\([^()]* of |^[(|]|^not |^(missing|unseen|)$|^\s|\s$"
 )
+_CUT = re.compile(r", …(?: \([\d,]+ more\))?[});]")
 _AMBIGUOUS_CLASS = re.compile(r'["\[\],]|\(\d[^()]* row|^\s|\s$|^$')
 
 
@@ -172,6 +173,27 @@ def listed(names: Sequence[str], limit: int | None) -> str:
     if limit is None or len(names) <= limit + 1:  # "… (1 more)" is no shorter than the name
         return ", ".join(names)
     return ", ".join(names[:limit]) + f", … ({len(names) - limit} more)"
+
+
+def is_cut(text: str) -> bool:
+    """Whether a list in a text of statements or rules has lost its tail.
+
+    Parameters
+    ----------
+    text : str
+        Lines with lists that `listed` has made.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from hornbeam.output.names import is_cut
+    >>> is_cut("color in {red, blue, … (2 more)}"), is_cut("color in {red, blue}")
+    (True, False)
+    """
+    return _CUT.search(text) is not None
 
 
 def shortened(text: str, limit: int) -> str:

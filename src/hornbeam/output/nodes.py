@@ -6,7 +6,6 @@ asks and predicts; the writers of text, rules, SVG and matplotlib only arrange i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,8 +23,6 @@ _UNSEEN = {
     "error": "Categories that were not there in fit are refused.",
     "other": '"Unseen" are categories that were not there in fit.',
 }
-_CUT = re.compile(r", …(?: \([\d,]+ more\))?[});]")
-
 Part = Interval | Choice
 Path = dict[int, Part]  # feature -> what the questions so far let through
 
@@ -411,7 +408,7 @@ class TreeView:
 
     def notes(
         self,
-        shown: str,
+        cut: bool,
         rounded: bool = False,
         decimals: str = "decimals",
         nodes: Array | None = None,
@@ -420,8 +417,8 @@ class TreeView:
 
         Parameters
         ----------
-        shown : str
-            The text of the tree.
+        cut : bool
+            Whether lists were cut.
         rounded : bool
             Whether other numbers in it than thresholds and values are rounded.
         decimals : str
@@ -441,7 +438,7 @@ class TreeView:
             found.append(_UNSEEN[self.unseen])
         if asked and not self.show_missing:
             found.append("Where missing values go is left out; show_missing=True says it.")
-        if _CUT.search(shown):
+        if cut:
             found.append("Long lists are cut; max_categories=None shows them whole.")
         if rounded or self._is_rounded(nodes):
             found.append(f"Numbers are rounded; {decimals}=None shows them exactly.")

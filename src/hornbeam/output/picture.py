@@ -14,7 +14,7 @@ import numpy as np
 from hornbeam.dtypes import LEAF
 from hornbeam.output.colors import HIGH, LOW, PLAIN, QUIET, WHITE, class_color, mix
 from hornbeam.output.layout import TidyLayout
-from hornbeam.output.names import format_count, shortened
+from hornbeam.output.names import format_count, is_cut, shortened
 from hornbeam.output.nodes import NodeView, Path, TreeView
 
 FONT = 11.0
@@ -62,6 +62,12 @@ class Box:
     stub: bool = False
     x: float = 0.0
     y: float = 0.0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a line, or the answer, is shorter than it should be."""
+        lines = "\n".join(line.text for line in self.lines)
+        return lines != self.title or self.answer.removesuffix(", missing").endswith("…")
 
     @property
     def width(self) -> float:
@@ -208,8 +214,8 @@ class _Painter:
     def notes(self, boxes: list[Box]) -> list[str]:
         """What must be known to read the picture, and what was left out of it."""
         view = self.view
-        text = "\n".join(box.title for box in boxes)
-        notes = view.notes(text, decimals="precision")
+        cut = any(is_cut(box.title) or box.is_cut for box in boxes)
+        notes = view.notes(cut, decimals="precision")
         if view.parts_rows and view.show_missing and len(boxes) > 1:
             notes.insert(0, _PARTED)
         if any(box.stub for box in boxes):

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from hornbeam.dtypes import LEAF, THRESHOLD, Array
-from hornbeam.output.names import LISTED, format_count, format_number, quoted
+from hornbeam.output.names import LISTED, format_count, format_number, is_cut, quoted
 from hornbeam.output.nodes import Path, TreeView, view_of
 
 _SHOWN_CLASSES = 3
@@ -113,7 +113,7 @@ def _text_notes(view: TreeView, text: str, show_weights: bool) -> list[str]:
     shows = show_weights and view.class_names is not None
     leaf = view.tree.is_leaf
     weights = view.tree.value[leaf] * view.tree.weight[leaf, None] if shows else np.empty(0)
-    notes = view.notes(text, _are_rounded(weights, view.decimals))
+    notes = view.notes(is_cut(text), _are_rounded(weights, view.decimals))
     if view.parts_rows and view.show_missing and view.tree.node_count > 1:
         hint = "" if shows else "; show_weights=True shows the weights"
         notes.insert(0, f"{_PARTED}{hint}.")
@@ -316,7 +316,7 @@ def export_rules(
     text = "\n".join(map(str, rules))
     shares = [100 * share for rule in rules for part in rule.shares for share in part.values()]
     digits = None if decimals is None else 0
-    notes = view.notes(text, _are_rounded(np.array(shares), digits))
+    notes = view.notes(is_cut(text), _are_rounded(np.array(shares), digits))
     if _SHARE.search(text):
         notes.insert(0, _SHARES)
     return Rules(rules, notes)

@@ -21,7 +21,7 @@ import numpy as np
 
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD, Array
-from hornbeam.output.names import quoted
+from hornbeam.output.names import is_cut, quoted
 from hornbeam.output.nodes import Path, TreeView
 from hornbeam.output.text import joined
 from hornbeam.tree.pessimistic import upper_errors
@@ -309,7 +309,7 @@ def _notes(view: TreeView, rules: list[ClassRule]) -> list[str]:
         return []
     order = "The first rule that holds decides; a missing value fulfils no condition."
     nodes = np.array([condition.node for rule in rules for condition in rule.conditions])
-    return [order, *view.notes("\n".join(map(str, rules)), nodes=nodes)]
+    return [order, *view.notes(is_cut("\n".join(map(str, rules))), nodes=nodes)]
 
 
 def as_dense(matrix: Any) -> Array:
