@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -342,6 +343,16 @@ def test_by_default_nothing_is_hidden_of_a_small_tree() -> None:
     rules = RulesReader(str(hb.export_rules(model)), seen_in(model))
     for reader in (text, rules):
         assert [reader.predict(row) for row in records(rows)] == expected
+
+
+def test_the_page_about_reading_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    pairs = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert len(pairs) == 2
+    for code, shown in pairs:
+        exec(compile(code, "docs/reading.md", "exec"), namespace)
+        assert capsys.readouterr().out.rstrip() == shown.rstrip()
 
 
 def test_what_is_left_out_is_said() -> None:
