@@ -405,9 +405,7 @@ class SplitExplanation:
             self.reason,
             *self._other_cuts(),
         ]
-        if any("…" in line for line in lines):
-            lines.append("Long lists are cut; max_categories=None shows them whole.")
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(line.rstrip() for line in [*lines, *_cut_note(lines)])
 
     def _repr_html_(self) -> str:
         heads, rows = self._table()
@@ -422,8 +420,16 @@ class SplitExplanation:
         if rows:
             parts.append(f"<table><tr>{head}</tr>{''.join(body)}</table>")
         notes = [*self._formulas(), self.reason, *self._other_cuts()]
+        notes += _cut_note(parts + notes)
         parts.append("<p>" + "<br>".join(map(html.escape, notes)) + "</p>")
         return "".join(parts)
+
+
+def _cut_note(lines: Sequence[str]) -> list[str]:
+    """What to add where lists or cells were cut."""
+    if any("…" in line for line in lines):
+        return ["Long lists are cut; max_categories=None shows them whole."]
+    return []
 
 
 def _first_sign(terms: str) -> str:

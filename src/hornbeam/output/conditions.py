@@ -72,8 +72,8 @@ class Interval:
         """
         share = self.missing * missing
         if branch == 0:
-            return replace(self, high=min(self.high, threshold), missing=share)
-        return replace(self, low=max(self.low, threshold), missing=share)
+            return Interval(self.low, min(self.high, threshold), share)
+        return Interval(max(self.low, threshold), self.high, share)
 
     def arriving(self) -> Interval:
         """Take what comes with a share for what comes whole.
@@ -175,13 +175,8 @@ class Choice:
         """
         kept = self.allowed[chosen[self.allowed] == (branch == 0)]
         stay = chosen[self.parted] == (branch == 0)
-        return replace(
-            self,
-            allowed=kept,
-            missing=self.missing * missing,
-            parted=self.parted[stay],
-            shares=self.shares[stay],
-        )
+        parted, shares = self.parted[stay], self.shares[stay]
+        return Choice(kept, self.n_categories, self.missing * missing, parted, shares)
 
     def only(self, category: int, missing: float, unknown: Array | None, share: float) -> Choice:
         """Keep one category (a branch of a multiway split).
@@ -213,9 +208,7 @@ class Choice:
             stay, again = (parted == category) | unknown[parted], unknown[parted]
             shares = np.append(np.where(again, shares * share, shares)[stay], share + 0.0 * fresh)
             parted = np.append(parted[stay], fresh)
-        return replace(
-            self, allowed=kept, missing=self.missing * missing, parted=parted, shares=shares
-        )
+        return Choice(kept, self.n_categories, self.missing * missing, parted, shares)
 
     def arriving(self) -> Choice:
         """Take what comes with a share for what comes whole.
@@ -236,8 +229,7 @@ class Choice:
         -------
         Choice
         """
-        missing = _ALL if self.missing == _ALL else _NONE
-        return replace(self, missing=missing, parted=_nobody(), shares=_nobody())
+        return Choice(self.allowed, self.n_categories, _ALL if self.missing == _ALL else _NONE)
 
     def words(
         self, name: str, categories: Sequence[str], style: Style, before: Choice | None = None

@@ -320,6 +320,12 @@ class TreeView:
         weights = self.tree.weight[first : first + int(self.tree.n_branches[node])]
         return float(weights[branch] / weights.sum())
 
+    def _unknown(self, node: int, n_categories: int) -> Array | None:
+        """Which categories no training row of a multiway node had; None if all were there."""
+        first = int(self.tree.first_child[node])
+        empty = self.tree.weight[first : first + n_categories] <= 0.0
+        return empty if empty.any() else None
+
     def narrow(self, before: Part, node: int, branch: int) -> Part:
         """Keep of what a column may be before a node what goes to one of its branches.
 
@@ -338,11 +344,9 @@ class TreeView:
         if isinstance(before, Interval):
             return before.narrow(float(tree.threshold[node]), branch, missing)
         if tree.kind[node] == MULTIWAY:
-            if not self.parts_rows:
-                return before.only(branch, missing, None, 0.0)
-            first = int(tree.first_child[node])
-            unknown = tree.weight[first : first + before.n_categories] <= 0.0
-            return before.only(branch, missing, unknown, self._weight_share(node, branch))
+            unknown = self._unknown(node, before.n_categories) if self.parts_rows else None
+            share = 0.0 if unknown is None else self._weight_share(node, branch)
+            return before.only(branch, missing, unknown, share)
         chosen = np.zeros(before.n_categories, bool)
         chosen[tree.category_set(node)] = True
         return before.among(chosen, branch, missing)
