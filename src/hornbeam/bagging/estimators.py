@@ -365,14 +365,20 @@ def _check_pickled(cls: type, state: dict[str, Any]) -> None:
     whole(state, "seed_", 0, 2**31 - 1)
     check_sample_size(state.get("size_"), SampleSize, n_rows, n_features)
     check_weight(state, n_rows)
+    if not issubclass(cls, Probabilities):
+        whole(state, "n_outputs_", 1, 2**31 - 1)
     check_classes(cls, {"n_outputs_": 1, **state})
+    names = state.get("feature_names_in_", np.array([""] * n_features, object))
+    if not isinstance(names, np.ndarray) or names.shape != (n_features,):
+        raise ModelFileError(f"feature_names_in_ does not name {n_features} columns.")
     members, columns = state.get("estimators_"), state.get("estimators_features_")
     if not isinstance(members, list) or not isinstance(columns, list) or not members:
         raise ModelFileError("The pickled ensemble has no members.")
     for chosen in columns:
         chosen = checked_array(chosen, "estimators_features_", np.int64)
-        if not ((chosen >= 0) & (chosen < n_features)).all():
-            raise ModelFileError(f"A member asks for a column that is not one of {n_features}.")
+        inside = ((chosen >= 0) & (chosen < n_features)).all()
+        if not inside or len(chosen) != state["size_"].n_features:
+            raise ModelFileError("The columns of a member are not those of a sample.")
     if len(members) != len(columns) or not all(hasattr(one, "predict") for one in members):
         raise ModelFileError("The members of the pickled ensemble do not fit their columns.")
 
