@@ -236,11 +236,11 @@ def run_in_order(
                 results.put((task, None, error))
         if not stopped.is_set():  # otherwise others have been started in its place
             _pool.give_back([worker])
+        del worker  # the traceback of an error holds this frame, but is not to hold the worker
 
     early: dict[int, Any] = {}  # results whose turn has not come
     try:
-        for worker in _pool.borrow(min(size, n_tasks)):
-            worker.calls.put(partial(work, worker))
+        _hand_out(work, min(size, n_tasks))
         for task in range(n_tasks):
             while task not in early:
                 with suppress(Empty):  # not every system lets Ctrl-C through to one that waits
@@ -252,3 +252,9 @@ def run_in_order(
     except BaseException:
         stopped.set()
         raise
+
+
+def _hand_out(work: Callable[[_Worker], None], size: int) -> None:
+    """Let workers begin; each has itself as the argument, to give itself back."""
+    for worker in _pool.borrow(size):
+        worker.calls.put(partial(work, worker))
