@@ -225,16 +225,9 @@ def _grow_batch(
     ]
     planes = Planes(
         grown.n_terms[: ends[-1, 0]].copy(),
-        grown.term_feature[:n_terms].copy(),
-        _plain_zeros(grown.term_weight[:n_terms]),
-        _plain_zeros(grown.term_missing[:n_terms]),
+        *(array[:n_terms].copy() for array in grown[-3:]),
     )
     return trees, planes
-
-
-def _plain_zeros(values: Array) -> Array:
-    """A copy with 0.0 for -0.0: which of them a table has must not show in the model."""
-    return values + 0.0
 
 
 def _new_room(plan: Plan, rules: IsolationRules, n_trees: int) -> tuple[Grown, Room]:
@@ -264,7 +257,7 @@ def _tree(grown: Grown, plan: Plan, nodes: slice, words: slice) -> Tree:
         n_branches=np.where(kind == LEAF, 0, 2).astype(NODE),
         feature=feature,
         kind=kind,
-        threshold=_plain_zeros(grown.threshold[nodes]),
+        threshold=grown.threshold[nodes].copy(),
         missing_branch=grown.missing_branch[nodes].copy(),
         set_start=set_start,
         set_words=grown.set_words[words].astype(WORD),
