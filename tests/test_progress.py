@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
+import numpy as np
+import pytest
+
+import hornbeam as hb
 from hornbeam import progress
 from hornbeam.progress import ProgressBar
 
@@ -25,3 +31,70 @@ def test_zero_is_silent_and_one_is_not(capfd):
         with ProgressBar("trees", 2, verbose) as bar:
             bar.show(2)
         assert bool(capfd.readouterr().err) == said
+
+
+class Broken(io.StringIO):
+    """A terminal that is gone."""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    def flush(self):
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+class Odd:
+    """Has nothing that a file has."""
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+def broken_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w")
+
+
+STREAMS = {
+    "none": lambda: None,
+    "closed": closed,
+    "broken": Broken,
+    "pipe": broken_pipe,
+    "odd": Odd,
+}
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("verbose", [1, None])
+def test_the_work_goes_on_where_nothing_can_be_shown(kind, verbose, monkeypatch):
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
+    stdout, stream = sys.stdout, STREAMS[kind]()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with ProgressBar("trees", 3, verbose) as bar:
+        for number in range(3):
+            bar.show(number)
+    assert sys.stderr is stream and sys.stdout is stdout
+
+
+@pytest.mark.parametrize("kind", ["none", "closed", "broken"])
+def test_no_fit_fails_by_its_progress_bar(kind, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", STREAMS[kind]())
+    X = np.arange(40.0).reshape(-1, 1)
+    y = np.arange(40) % 2
+    few = {"n_estimators": 3, "verbose": 1, "random_state": 0}
+    for model in (
+        hb.RandomForestClassifier(**few),
+        hb.ExtraTreesRegressor(**few),
+        hb.RandomTreesEmbedding(**few),
+        hb.GradientBoostingRegressor(learning_rate=0.1, **few),
+        hb.BaggingClassifier(**few),
+    ):
+        model.fit(X, y)
+        assert len(model.estimators_ if hasattr(model, "estimators_") else model.trees_) == 3

@@ -56,7 +56,7 @@ from hornbeam.kernels.slopes import (
     make_softmax_measure,
     make_softmax_prepare,
 )
-from hornbeam.runtime.kernel import address_of, fingerprint, with_own_name
+from hornbeam.runtime.kernel import address_of, fingerprint, jitted, with_own_name
 from hornbeam.runtime.pointers import make_slots
 
 __all__ = ["Loss", "LossOptions", "OwnLoss", "apply_link", "names"]
@@ -422,8 +422,7 @@ def _check_labels(y: Array, name: str) -> None:
 
 def _inner(function: Callable[..., Any], variant: str | None) -> Any:
     """Compile a formula that becomes part of a kernel, even where it is called five times."""
-    compiled = numba.njit(error_model="numpy", nogil=True, forceinline=True)
-    return compiled(with_own_name(function, variant))
+    return jitted(with_own_name(function, variant), nogil=True, forceinline=True)
 
 
 def _row_kernels(

@@ -10,6 +10,7 @@ import difflib
 import functools
 import inspect
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -235,10 +236,13 @@ def constraints_of(estimator: type) -> dict[str, list[Any]]:
 
 def check_params(estimator: Any) -> None:
     """Raise an error that names the parameter, its value and what it may be."""
+    check_values(type(estimator), estimator.get_params(deep=False))
+
+
+def check_values(cls: Any, values: Mapping[str, Any]) -> None:
+    """The same for some parameters of an estimator class."""
     validate_parameter_constraints(
-        estimator._parameter_constraints,
-        estimator.get_params(deep=False),
-        caller_name=type(estimator).__name__,
+        getattr(cls, "_parameter_constraints", {}), dict(values), caller_name=cls.__name__
     )
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+import threading
+import time
+import warnings
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+import sklearn
 import sklearn.ensemble
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
@@ -329,3 +334,56 @@ def test_a_failed_fit_leaves_nothing_behind() -> None:
     with pytest.raises(ValueError, match="infinit"):
         model.fit(np.full((10, 2), np.inf), LABEL[:10])
     assert not hasattr(model, "estimators_")
+
+
+class Interrupted(DecisionTreeClassifier):
+    """A member that Ctrl-C hits."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def predict_proba(self, X: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+def test_interrupted_members_leave_no_threads() -> None:
+    good = Classifier(None, 8, n_jobs=4, random_state=0).fit(X, NUMBER)
+    before = threading.active_count()
+    for _ in range(40):
+        with pytest.raises(KeyboardInterrupt):
+            Classifier(Interrupted(), 8, n_jobs=4).fit(X, NUMBER)
+    good.estimators_[3] = Interrupted()
+    for _ in range(40):
+        with pytest.raises(KeyboardInterrupt):
+            good.predict(X)
+    deadline = time.monotonic() + 10.0
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() <= before
+
+
+def test_threads_of_members_know_the_configuration() -> None:
+    class Looks(DecisionTreeClassifier):
+        def fit(self, X: Any, y: Any) -> Any:
+            self.found_ = sklearn.get_config()["assume_finite"]
+            return super().fit(X, y)
+
+    with sklearn.config_context(assume_finite=True):
+        model = Classifier(Looks(), 4, n_jobs=2).fit(X, NUMBER)
+    assert all(member.found_ for member in model.estimators_)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_joblib_says_where_members_are_fitted(backend: str) -> None:
+    expected = Classifier(GaussianNB(), 40, oob_score=True, random_state=0).fit(X, NUMBER)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        model = Classifier(GaussianNB(), 40, oob_score=True, random_state=0).fit(X, NUMBER)
+        assert np.array_equal(model.predict_proba(X), expected.predict_proba(X))
+    assert model.oob_score_ == expected.oob_score_
+
+
+def test_a_senseless_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "abc")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert len(Classifier(None, 3, n_jobs=-1).fit(X, NUMBER).estimators_) == 3

@@ -181,13 +181,13 @@ def test_every_integer_replaced_by_somebody_who_knows_the_checksum() -> None:
         ({"link": "oak"}, "There is no link 'oak'"),
         ({"link": 3}, "is a int, not str"),
         ({"n_rounds": 2}, "has 1 trees, not 1 for each of 2 rounds"),
-        ({"n_rounds": -1}, "has 1 trees"),
+        ({"n_rounds": -1}, "n_iter_ cannot be -1"),
         ({"history": {"train": [1, "x"]}}, "history 'train' is not a list of numbers"),
         ({"history": []}, "is a list, not dict"),
         ({"seed": "x"}, "is a str, not int"),
         ({"learning_rate": "fast"}, "is a str, not float"),
         ({"learning_rate": 0.0}, "learning rate of 0.0 cannot be"),
-        ({"learning_rate": -0.1}, "learning rate of -0.1 cannot be"),
+        ({"learning_rate": -0.1}, "learning_rate_ cannot be -0.1"),
         ({"more": 1}, "an entry too many"),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_damaged_pickle_is_noticed() -> None:
         pickle.loads(pickle.dumps(model))
     state = copy.deepcopy(trained("regressor")).__getstate__()
     for damage in ({"ensemble_": "x"}, {"schema_": None}):
-        with pytest.raises(ModelFileError, match="ensemble_ that is none, or no schema_"):
+        with pytest.raises(ModelFileError, match=r"ensemble_ that is none|no schema_"):
             Regressor().__setstate__({**state, **damage})
     unfitted = pickle.loads(pickle.dumps(Regressor(n_estimators=7)))
     assert unfitted.n_estimators == 7 and not hasattr(unfitted, "ensemble_")

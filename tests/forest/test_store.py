@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import itertools
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -579,3 +581,26 @@ def test_arrays_with_a_changed_entry_are_refused_or_harmless(data):
     leaves = changed.leaves(X)
     for tree in range(2):
         assert changed.tree(tree).is_leaf[leaves[:, tree]].all()
+
+
+def test_a_call_holds_the_memory_that_it_works_on(monkeypatch):
+    """The end of the interpreter clears what belongs to a thread, even one in a kernel."""
+    walks = random_store_walks()
+    held = []
+
+    def kernel(*_):
+        memory = weakref.ref(walks._own.room.arrays.walkers)
+        del walks._own.room
+        gc.collect()
+        held.append(memory() is not None)
+        return True
+
+    monkeypatch.setattr(predict, "predict_forest", kernel)
+    for n_rows in (2, 500):
+        walks.run(np.zeros((n_rows, walks.n_columns)), 1, 0, 1, np.zeros((n_rows, 1)))
+    assert held == [True, True]
+
+
+def random_store_walks():
+    trees = hb.RandomForestRegressor(n_estimators=2, random_state=0)
+    return trees.fit(np.arange(20.0).reshape(-1, 2), np.arange(10.0)).store_._walks

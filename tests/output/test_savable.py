@@ -74,14 +74,14 @@ def test_a_damaged_pickle_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("n_outputs", 0, "do not fit the estimator"),
+        ("n_outputs", 0, "n_outputs_ cannot be 0"),
         ("n_outputs", 2, "do not fit the outputs"),
-        ("n_outputs", 2**40, "do not fit the outputs"),
+        ("n_outputs", 2**40, "n_outputs_ cannot be"),
         ("classes", None, "do not fit the estimator"),
         ("classes", [], "do not fit the outputs"),
         ("classes", [["a", "b"]], "do not fit the outputs"),
-        ("max_features", 0, "max_features 0"),
-        ("max_features", 4, "max_features 4"),
+        ("max_features", 0, "max_features_ cannot be 0"),
+        ("max_features", 4, "max_features_ cannot be 4"),
         ("max_features", None, "is a NoneType, not int"),
     ],
 )

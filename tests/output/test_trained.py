@@ -156,3 +156,26 @@ def test_a_users_criterion_is_named_but_not_kept() -> None:
     assert "impurity" in hb.tree_svg(loaded)
     with pytest.raises(UnavailableFunctionError, match="'mine' was given to the model"):
         loaded.fit(GRID, [3, 5] * 5)
+
+
+EXTREMES = [1e300, -1e300, 1.7976931348623157e308, 5e-324, -0.0, 2.0**63, 2.0**53 + 2, 1.5, 3.0]
+
+
+@pytest.mark.parametrize("values", [EXTREMES, [1e300, 2.0**63, -0.0, 7.0]], ids=["any", "whole"])
+def test_any_finite_number_is_a_category(values: list[float]) -> None:
+    X = np.array(values * 3).reshape(-1, 1)
+    y = np.arange(len(X)) % 2
+    few: dict[str, Any] = {"n_estimators": 2, "random_state": 0, "categorical_features": [0]}
+    for model in (
+        hb.ID3Classifier(numeric="categories"),
+        hb.C45Classifier(categorical_features=[0]),
+        hb.DecisionTreeClassifier(categorical_features=[0]),
+        hb.RandomForestClassifier(**few),
+        hb.IsolationForest(**few),
+        hb.GradientBoostingClassifier(min_samples_leaf=1, learning_rate=0.1, **few),
+    ):
+        data = model_bytes(model.fit(X, y))
+        loaded = load_model_bytes(data)
+        assert model_bytes(loaded) == data
+        assert loaded.schema_.columns[0].categories == tuple(sorted(values))
+        assert np.array_equal(loaded.predict(X), model.predict(X))

@@ -76,7 +76,7 @@ def fit_with_empty_cache(root: Path, before: str = "") -> tuple[str, set[str], s
 
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(companion.joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr(companion, "core_count", lambda: 2)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def not_at_hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 def test_another_process_compiles_some_of_the_kernels(tmp_path: Path) -> None:
-    always = "companion.joblib.cpu_count = lambda: 2"
+    always = "companion.core_count = lambda: 2"
     never = "companion._can_help = lambda: False"
     helped, own, stored = fit_with_empty_cache(tmp_path / "a", always)
     alone, all_own, all_stored = fit_with_empty_cache(tmp_path / "b", never)
@@ -189,7 +189,7 @@ def test_made_kernels_stay_here() -> None:
         ("sys.executable", None),
         ("sys.executable", "/opt/app/bin/server"),
         ("sys.frozen", True),
-        ("companion.joblib.cpu_count", lambda: 1),
+        ("companion.core_count", lambda: 1),
         ("companion.multiprocessing.parent_process", lambda: object()),
         ("companion.can_keep_code", lambda: False),
     ],

@@ -598,3 +598,45 @@ def test_ctrl_c_while_a_kernel_is_compiled_is_not_lost(
     assert finished and len(twice.overloads) == 1, "it was compiled first"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert twice(3.0) == 6.0
+
+
+WITHOUT_COMPILING = """
+import numba
+import numpy as np
+import hornbeam as hb
+
+X, y = np.arange(60.0).reshape(-1, 2), np.arange(30) % 2
+few = {"n_estimators": 2, "random_state": 0}
+models = [
+    hb.DecisionTreeClassifier(), hb.RandomForestRegressor(**few), hb.C45Classifier(),
+    hb.GradientBoostingRegressor(learning_rate=0.1, **few), hb.IsolationForest(**few),
+]
+for model in models:
+    print(model.fit(X, y).digest(), len(model.predict(X)))
+function = numba.njit(lambda x: x)
+print(hasattr(function, "py_func"))
+"""
+
+
+def test_kernels_are_compiled_where_numba_is_told_not_to() -> None:
+    """People switch it off to debug code of their own, and it stays off for that."""
+    said = []
+    for setting in ("0", "1"):
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": setting}
+        command = [sys.executable, "-c", WITHOUT_COMPILING]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        said.append(result.stdout.split())
+    assert said[0][:-1] == said[1][:-1]
+    assert [words[-1] for words in said] == ["True", "False"]
+
+
+def test_the_notice_of_compiling_needs_nobody_to_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HORNBEAM_QUIET", raising=False)
+    with open(os.devnull, "w") as closed:
+        pass
+    for stream in (None, closed):
+        monkeypatch.setattr(sys, "stderr", stream)
+        notice = kernel_module._Notice()
+        notice.announce("oak")
+        assert notice._count == 1

@@ -16,7 +16,14 @@ import pytest
 from hornbeam.runtime import team
 from hornbeam.runtime.atomics import NEXT_TASK, STOP, atomic_add, barrier
 from hornbeam.runtime.kernel import specialise
-from hornbeam.runtime.team import new_shared, run_parallel, run_team, thread_count
+from hornbeam.runtime.team import (
+    core_count,
+    new_shared,
+    run_in_order,
+    run_parallel,
+    run_team,
+    thread_count,
+)
 
 LONG = 10.0  # seconds of work that every thread pays for
 # The cache knows the sources of the package only, so kernels of tests must not be kept.
@@ -246,6 +253,77 @@ def test_an_interrupt_at_any_line_leaves_nobody_behind(
         assert sorted(begun) == sorted(left) and len(set(begun)) == len(begun)
     assert interrupted > 20
     assert sorted(left) == [0, 1]
+
+
+def hornbeam_threads() -> int:
+    return sum(thread.name == "hornbeam" for thread in threading.enumerate())
+
+
+def test_results_are_used_in_order() -> None:
+    def work(task: int) -> int:
+        time.sleep(0.002 * (task % 3))
+        return task * task
+
+    used: list[int] = []
+    run_in_order(work, 20, 4, used.append)
+    assert used == [task * task for task in range(20)]
+    run_in_order(work, 0, 4, used.append)
+    assert len(used) == 20
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("where", ["work", "use"])
+def test_calls_that_fail_or_are_interrupted_leave_no_thread(error: Any, where: str) -> None:
+    """Those that run at that time are not waited for, but end; no further one begins."""
+    team._pool.reset()
+    before, go_on = hornbeam_threads(), threading.Event()
+    for _ in range(30):
+        begun: list[int] = []
+        go_on.clear()
+
+        def work(task: int, begun: list[int] = begun) -> int:
+            begun.append(task)
+            if task == 1 and where == "work":
+                raise error
+            if task > 1:
+                go_on.wait(10.0)
+            return task
+
+        def use(result: int) -> None:
+            if where == "use":
+                raise error
+
+        with pytest.raises(error):
+            run_in_order(work, 100, 3, use)
+        assert len(begun) < 6
+        go_on.set()
+    deadline = time.monotonic() + 10.0
+    while hornbeam_threads() > before + 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert hornbeam_threads() <= before + 3
+
+
+def test_a_worker_that_got_lost_ends() -> None:
+    before = set(threading.enumerate())
+    worker = team._Worker()
+    (thread,) = set(threading.enumerate()) - before
+    del worker
+    thread.join(10.0)
+    assert not thread.is_alive()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("setting", ["abc", "", "2.5"])
+def test_a_senseless_number_of_cores_is_named_and_ignored(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", setting)
+    team._say_that_ignored.cache_clear()
+    with pytest.warns(RuntimeWarning, match=f"LOKY_MAX_CPU_COUNT is '{setting}'"):
+        assert core_count() >= 1
+    assert thread_count(-1, LONG) == core_count()  # and says so once
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert core_count() == 1
 
 
 # --- in processes of their own --------------------------------------------------------------------

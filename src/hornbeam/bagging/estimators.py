@@ -9,11 +9,14 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
+from joblib.parallel import ThreadingBackend, get_active_backend
+from sklearn import config_context, get_config
 from sklearn.base import (
     BaseEstimator,
     MetaEstimatorMixin,
@@ -44,10 +47,22 @@ from hornbeam.data.target import (
     read_weights,
     warn_column_vector,
 )
-from hornbeam.dtypes import Array
+from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.errors import ModelFileError
+from hornbeam.fitting import fitting, forget
+from hornbeam.output.state import (
+    check_classes,
+    check_sample_size,
+    check_weight,
+    checked_params,
+    has_model,
+    whole,
+)
+from hornbeam.output.validate import checked_array
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
+from hornbeam.runtime.team import run_in_order, thread_count
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -89,28 +104,42 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         self
         """
         check_params(self)
-        earlier = list(self.estimators_) if self._goes_on() else []
-        if not earlier:
-            self._forget()
-        rows = read_rows(X, self, fitted=bool(earlier))
+        goes_on = self._goes_on()
+        if not goes_on:
+            forget(self)
+        with fitting(self) as bagging:
+            if goes_on:
+                bagging._remember(self)
+            bagging._fit(X, y, sample_weight, self if goes_on else None)
+        return self
+
+    def _remember(self, earlier: Any) -> None:
+        """Take what a table must have in common with that of an earlier fit."""
+        for name in ("n_features_in_", "feature_names_in_", "seed_"):
+            if name in vars(earlier):
+                setattr(self, name, getattr(earlier, name))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, earlier: Any) -> None:
+        """Fit the members that an earlier fit has not, and score them all."""
+        rows = read_rows(X, self, fitted=earlier is not None)
         target, learnt = self._read_target(y)
         check_length(target, rows.n_rows)
         weight = None if sample_weight is None else read_weights(sample_weight, rows.n_rows)
         learnt |= {"n_rows_in_": rows.n_rows, "size_": self._size(rows, weight)}
-        if earlier:
-            self._check_same(learnt)
-        else:
+        if earlier is None:
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        else:
+            _check_same(earlier, learnt)
         for name, value in learnt.items():
             setattr(self, name, value)
         self._weight, self.estimator_ = weight, clone(self._maker)
         sampler = self._sampler()
-        members = earlier + self._fit_members(rows, target, sampler, len(earlier))
+        members = [] if earlier is None else list(earlier.estimators_)
+        members += self._fit_members(rows, target, sampler, len(members))
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
             self._set_oob(rows, target)
-        return self
 
     @property
     def _maker(self) -> Any:
@@ -159,52 +188,66 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
             )
         return True
 
-    def _check_same(self, learnt: dict[str, Any]) -> None:
-        """A warm start must see the table that the earlier members were drawn from."""
-        for name, value in learnt.items():
-            if not np.array_equal(value, getattr(self, name)):
-                raise ValueError(
-                    f"warm_start=True goes on with an ensemble whose {name} is "
-                    f"{getattr(self, name)}, but now it would be {value}. Fit anew with "
-                    "warm_start=False."
-                )
-
     def _sampler(self) -> Sampler:
         return Sampler(self.seed_, (self.n_rows_in_, self.n_features_in_), self.size_, self._weight)
 
     def _fit_members(self, rows: Rows, target: Array, sampler: Sampler, first: int) -> list[Any]:
         """Fit the members from number ``first`` up."""
-        numbers = range(first, self.n_estimators)
-        members = []
-        with ProgressBar("bagging", len(numbers), self.verbose) as bar:
-            jobs = (
-                (fit_member, self.estimator_, rows, target, sampler, number) for number in numbers
-            )
-            for member in self._run(jobs):
+        members: list[Any] = []
+        n_members = self.n_estimators - first
+
+        def arguments(number: int) -> tuple[Any, ...]:
+            return self.estimator_, rows, target, sampler, first + number
+
+        with ProgressBar("bagging", n_members, self.verbose) as bar:
+
+            def keep(member: Any) -> None:
                 members.append(member)
                 bar.show(len(members))
+
+            self._run(fit_member, arguments, n_members, keep)
         return members
 
-    def _run(self, jobs: Any) -> Iterator[Any]:
-        """Do jobs, several at a time, and yield their results in order.
+    def _run(
+        self,
+        job: Callable[..., Any],
+        arguments: Callable[[int], tuple[Any, ...]],
+        n_calls: int,
+        use: Callable[[Any], None],
+    ) -> None:
+        """Call ``job(*arguments(i), alone)`` for every i, several at a time; use results in order.
 
         Several at a time means that each has one thread: the threads of a member and those of
         the libraries it calls would only fight for the cores.
         """
-        n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        alone = n_jobs == 1
-        if alone:
-            for job, *arguments in jobs:
-                yield job(*arguments, alone)
+        n_jobs = self._n_jobs()
+        if n_jobs == 1:
+            for number in range(n_calls):
+                use(job(*arguments(number), True))
             return
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        backend, _ = get_active_backend(prefer="threads")
         with threadpool_limits(limits=1):
-            yield from parallel(delayed(job)(*arguments, alone) for job, *arguments in jobs)
+            if isinstance(backend, ThreadingBackend):
+                config = get_config()  # threads begin with scikit-learn's defaults
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+                def call(number: int) -> Any:
+                    with config_context(**config):
+                        return job(*arguments(number), False)
+
+                run_in_order(call, n_calls, n_jobs, use)
+                return
+            parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+            calls = (delayed(job)(*arguments(number), False) for number in range(n_calls))
+            with closing(parallel(calls)) as results:
+                for result in results:
+                    use(result)
+
+    def _n_jobs(self) -> int:
+        """How many members are fitted at a time; joblib may have been told by the user."""
+        try:
+            return int(joblib.effective_n_jobs(self.n_jobs))
+        except ValueError:  # of the number of cores that the environment sets
+            return thread_count(self.n_jobs, 0.0)
 
     # --- out of bag -------------------------------------------------------------------
 
@@ -221,24 +264,26 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         total, count = np.zeros((rows.n_rows, n_values)), np.zeros(rows.n_rows)
         unseen = list(self._unseen_rows())
         some = [number for number in range(len(unseen)) if len(unseen[number])]
-        jobs = (
-            (
-                predict,
-                self.estimators_[number],
-                rows.part(unseen[number], self.estimators_features_[number]),
-                *self._predict_with(),
-            )
-            for number in some
-        )
-        for number, values in zip(some, self._run(jobs), strict=True):
-            total[unseen[number]] += values.reshape(len(values), -1)
-            count[unseen[number]] += 1
+
+        def arguments(place: int) -> tuple[Any, ...]:
+            number = some[place]
+            part = rows.part(unseen[number], self.estimators_features_[number])
+            return self.estimators_[number], part, *self._predict_with()
+
+        turns = iter(some)
+
+        def add(values: Array) -> None:
+            told = unseen[next(turns)]
+            total[told] += values.reshape(len(values), -1)
+            count[told] += 1
+
+        self._run(predict, arguments, len(some), add)
         if not count.all():
             warnings.warn(
                 f"{np.count_nonzero(count == 0)} of {rows.n_rows} rows were seen by every member, "
                 "so they have no out-of-bag prediction (NaN). Choose a larger n_estimators.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,  # the caller of fit
             )
         with np.errstate(invalid="ignore"):
             return total / count[:, None]
@@ -268,20 +313,32 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         """Mean of what the members predict, added up in their order."""
         check_is_fitted(self, "estimators_")
         rows = read_rows(X, self, fitted=True)
-        jobs = (
-            (predict, member, rows.part(None, features), *arguments)
-            for member, features in zip(self.estimators_, self.estimators_features_, strict=True)
-        )
+        members = list(zip(self.estimators_, self.estimators_features_, strict=True))
         total: Any = 0.0
-        for values in self._run(jobs):
+
+        def arguments_of(number: int) -> tuple[Any, ...]:
+            member, features = members[number]
+            return member, rows.part(None, features), *arguments
+
+        def add(values: Array) -> None:
+            nonlocal total
             total = total + values
-        return np.asarray(total / len(self.estimators_))
+
+        self._run(predict, arguments_of, len(members), add)
+        return np.asarray(total / len(members))
 
     @property
     def estimators_samples_(self) -> list[Array]:
         """Which rows each member was fitted on; drawn again, as in the fit."""
         check_is_fitted(self, "estimators_")
         return list(self._sampler().rows(0, len(self.estimators_)).astype(np.int64))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        checked = dict(state)
+        if has_model(checked):
+            checked |= checked_params(type(self), checked)
+            _check_pickled(type(self), checked)
+        super().__setstate__(checked)
 
     def __len__(self) -> int:
         return len(self.estimators_)
@@ -299,6 +356,42 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.categorical = inner.categorical
         return tags
+
+
+def _check_pickled(cls: type, state: dict[str, Any]) -> None:
+    """Check what a pickle says of the samples; members that are of hornbeam check themselves."""
+    n_rows = whole(state, "n_rows_in_", 1, MAX_ROWS)
+    n_features = whole(state, "n_features_in_", 1, 2**31 - 1)
+    whole(state, "seed_", 0, 2**31 - 1)
+    check_sample_size(state.get("size_"), SampleSize, n_rows, n_features)
+    check_weight(state, n_rows)
+    if not issubclass(cls, Probabilities):
+        whole(state, "n_outputs_", 1, 2**31 - 1)
+    check_classes(cls, {"n_outputs_": 1, **state})
+    names = state.get("feature_names_in_", np.array([""] * n_features, object))
+    if not isinstance(names, np.ndarray) or names.shape != (n_features,):
+        raise ModelFileError(f"feature_names_in_ does not name {n_features} columns.")
+    members, columns = state.get("estimators_"), state.get("estimators_features_")
+    if not isinstance(members, list) or not isinstance(columns, list) or not members:
+        raise ModelFileError("The pickled ensemble has no members.")
+    for chosen in columns:
+        chosen = checked_array(chosen, "estimators_features_", np.int64)
+        inside = ((chosen >= 0) & (chosen < n_features)).all()
+        if not inside or len(chosen) != state["size_"].n_features:
+            raise ModelFileError("The columns of a member are not those of a sample.")
+    if len(members) != len(columns) or not all(hasattr(one, "predict") for one in members):
+        raise ModelFileError("The members of the pickled ensemble do not fit their columns.")
+
+
+def _check_same(earlier: Any, learnt: dict[str, Any]) -> None:
+    """A warm start must see the table that the earlier members were drawn from."""
+    for name, value in learnt.items():
+        if not np.array_equal(value, getattr(earlier, name)):
+            raise ValueError(
+                f"warm_start=True goes on with an ensemble whose {name} is "
+                f"{getattr(earlier, name)}, but now it would be {value}. Fit anew with "
+                "warm_start=False."
+            )
 
 
 def _count(name: str, value: int | float, limit: int, replace: bool) -> int:

@@ -35,6 +35,7 @@ from hornbeam.boosting.trial import USUAL_RATE, find_pace, watched_losses
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.fitting import become, forget
 from hornbeam.losses import Loss, LossOptions, apply_link, resolve
 from hornbeam.params import check_params, unknown_parameter
 from hornbeam.runtime.companion import begin
@@ -148,11 +149,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         _check_callbacks(callbacks)
         before = self._kept_from_before()
         if before is None:
-            self._forget()  # a fit that fails leaves nothing behind
-        fitted = self._boost(given, valid, callbacks, before)
-        self._forget()
-        for name, value in fitted.items():
-            setattr(self, name, value)
+            forget(self)
+        become(self, self._boost(given, valid, callbacks, before))
         return self
 
     def _boost(
@@ -433,11 +431,6 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             groups=read_groups(self.interaction_constraints, schema),
             draw_number=_draw_number(schema),
         )
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learnt."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, as everywhere; an unknown name gets a hint.

@@ -13,10 +13,10 @@ from hornbeam.errors import ModelFileError
 from hornbeam.losses import LINKS, OwnLoss
 from hornbeam.output.modelfile import pack_trees, take, take_array, take_trees
 from hornbeam.output.savable import SavableModel
-from hornbeam.output.validate import checked_array, validate_tree
+from hornbeam.output.state import finite_array, known_text, real, whole
+from hornbeam.output.validate import checked_array, validate_trees
 from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
 from hornbeam.tree.ensemble import Ensemble
-from hornbeam.tree.storage import TREE_FIELDS
 
 
 def _encode_own_loss(loss: Any, where: str, depth: int) -> dict[str, Any]:
@@ -73,14 +73,21 @@ class SavableBoosting(SavableModel):
         estimator.learning_rate_ = take(header, "learning_rate", float)
         estimator.growth_ = take(header, "growth", str)
         estimator.history_ = _read_history(take(header, "history", dict))
-        start = checked_array(take_array(arrays, "start"), "start", STAT)
+        start = take_array(arrays, "start")
         trees = take_trees(arrays, estimator.schema_, 1)
-        _check_model(estimator, start, len(trees))
+        _check_model(vars(estimator), start, len(trees))
         estimator.ensemble_ = Ensemble(trees, np.arange(len(trees)) % len(start), len(start), start)
         return estimator
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(_validated(state))  # type: ignore[misc]
+    @classmethod
+    def _check_pickled(cls, state: dict[str, Any]) -> None:
+        ensemble, schema = state.get("ensemble_"), state["schema_"]
+        if not isinstance(ensemble, Ensemble):
+            raise ModelFileError("The pickled model has an ensemble_ that is none.")
+        trees, start = validate_trees(ensemble.trees, schema), ensemble.start
+        _check_model(state, start, len(trees))
+        n_scores = len(start)
+        state["ensemble_"] = Ensemble(trees, np.arange(len(trees)) % n_scores, n_scores, start)
 
 
 def _read_history(content: dict[str, Any]) -> dict[str, Array]:
@@ -90,48 +97,30 @@ def _read_history(content: dict[str, Any]) -> dict[str, Array]:
     return {name: np.array(losses) for name, losses in content.items()}
 
 
-def _check_model(estimator: Any, start: Array, n_trees: int) -> None:
+def _check_model(state: dict[str, Any], start: Any, n_trees: int) -> None:
     """Sizes that must fit each other, or predictions would read beside their arrays."""
-    if estimator.link_ not in LINKS:
-        raise ModelFileError(f"There is no link {estimator.link_[:60]!r}.")
-    if not 0.0 < estimator.learning_rate_ < np.inf:
-        raise ModelFileError(f"A learning rate of {estimator.learning_rate_} cannot be.")
-    if estimator.growth_ not in GROWTHS:
-        raise ModelFileError(f"There is no growth {estimator.growth_[:60]!r}.")
-    if not len(start) or not np.isfinite(start).all():
-        raise ModelFileError("The start scores must be finite, and there must be one.")
-    if estimator.n_iter_ < 0 or n_trees != estimator.n_iter_ * len(start):
+    known_text(state, "link_", LINKS)
+    known_text(state, "growth_", GROWTHS)
+    rate = real(state, "learning_rate_", 0.0, np.finfo(STAT).max)
+    if rate == 0.0:
+        raise ModelFileError("A learning rate of 0.0 cannot be.")
+    whole(state, "seed_", 0, 2**31 - 1)
+    if not len(finite_array(start, "start")):
+        raise ModelFileError("There must be a start score.")
+    n_rounds = whole(state, "n_iter_", 0, 2**31 - 1)
+    if n_trees != n_rounds * len(start):
         raise ModelFileError(
-            f"The model has {n_trees} trees, not {len(start)} for each of "
-            f"{estimator.n_iter_} rounds."
+            f"The model has {n_trees} trees, not {len(start)} for each of {n_rounds} rounds."
         )
-    n_classes = getattr(estimator, "n_classes_", None)
+    n_classes = state.get("n_classes_")
     if n_classes is not None and len(start) not in _scores_of_classes(n_classes):
         raise ModelFileError(f"{len(start)} scores do not tell {n_classes} classes apart.")
+    history = state.get("history_")
+    if not isinstance(history, dict) or not all(isinstance(name, str) for name in history):
+        raise ModelFileError("The history of the losses is none.")
+    for name, losses in history.items():
+        checked_array(losses, f"history {name[:60]!r}", STAT)
 
 
 def _scores_of_classes(n_classes: int) -> tuple[int, ...]:
     return (1,) if n_classes == 2 else (n_classes, n_classes - 1)
-
-
-def _validated(state: dict[str, Any]) -> dict[str, Any]:
-    """Check the trees inside the state of a pickled estimator."""
-    checked = dict(state)
-    if "ensemble_" not in checked:
-        return checked
-    ensemble, schema = checked["ensemble_"], checked.get("schema_")
-    if not isinstance(ensemble, Ensemble) or schema is None:
-        raise ModelFileError("The pickled model has an ensemble_ that is none, or no schema_.")
-    trees = [
-        validate_tree(
-            {name: getattr(tree, name, None) for name in TREE_FIELDS},
-            schema.n_features,
-            1,
-            schema.n_categories,
-            schema.is_category,
-        )
-        for tree in ensemble.trees
-    ]
-    start = checked_array(ensemble.start, "start", STAT)
-    checked["ensemble_"] = Ensemble(trees, np.arange(len(trees)) % len(start), len(start), start)
-    return checked

@@ -8,11 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import joblib
-
 from hornbeam.cli.predict import load_model
 from hornbeam.cli.screen import Screen, make_listing, make_table
 from hornbeam.runtime.kernel import cache_directory
+from hornbeam.runtime.team import core_count
 
 _PACKAGES = (
     "hornbeam",
@@ -50,7 +49,7 @@ def installation() -> list[list[str]]:
         *([name, _version(name)] for name in _PACKAGES),
         ["kernel cache", str(directory or "none: every process compiles anew")],
         ["compiled kernels", f"{len(kernels)} ({size / 1e6:.1f} MB)"],
-        ["cores for threads", str(joblib.cpu_count())],
+        ["cores for threads", str(core_count())],
     ]
 
 

@@ -129,7 +129,7 @@ def clean_label(label: Any) -> Label | None:
     if is_missing(label):
         return None
     if isinstance(label, (float, np.floating)) and math.isfinite(label):
-        return float(label)
+        return float(label) + 0.0  # -0.0 is 0.0, whichever of them comes first
     return str(label)
 
 
@@ -285,11 +285,12 @@ def numbers_to_categories(column: Numbers, title: str) -> Categories:
         present &= ~np.isnan(values)
     distinct, inverse = np.unique(values[present], return_inverse=True)
     if values.dtype.kind == "f":
-        distinct = distinct.astype(np.float64)
+        distinct = distinct.astype(np.float64) + 0.0  # -0.0 is 0.0, whichever comes first
         if np.isinf(distinct).any():
             row = int(np.flatnonzero(np.isinf(values) & present)[0])
             refuse_infinity(title, values[row], row, values.dtype)
-        if (distinct == np.trunc(distinct)).all():
+        whole = (distinct == np.trunc(distinct)) & (np.abs(distinct) <= EXACT_INTEGERS)
+        if whole.all():  # beyond, a whole number would pretend to digits that a float has not
             distinct = np.array([int(value) for value in distinct], object)
     codes = np.full(len(values), -1, np.int64)
     codes[present] = inverse

@@ -158,6 +158,8 @@ def _number(column: Array) -> tuple[Array, Array]:
             there = np.bincount(shifted, minlength=high - low + 1) > 0
             found = (np.flatnonzero(there).astype(wide.dtype) + low).astype(column.dtype)
             return found, (np.cumsum(there) - 1).astype(LABEL)[shifted]
+    if column.dtype.kind == "f":
+        column = column + column.dtype.type(0.0)  # -0.0 and 0.0 are one class, and it is 0.0
     return np.unique(column, return_inverse=True)
 
 
@@ -223,7 +225,7 @@ def read_values(y: Any, name: str) -> Array:
             "For classes use the classifier."
         ) from error
     _refuse_missing(values)
-    return np.ascontiguousarray(values)
+    return np.ascontiguousarray(values) + 0.0  # which makes 0.0 of -0.0: they are one number
 
 
 def _is_number(value: Any) -> bool:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import numba
 import numpy as np
 from scipy.special import xlogy
 
 from hornbeam.dtypes import EPSILON, Array
 from hornbeam.explain.cuts import Cuts
+from hornbeam.runtime.kernel import jitted
 
 
 def entropy_of_shares(shares: Array) -> Array:
@@ -36,7 +36,7 @@ _CLASS_FORMULAS: dict[str, Callable[[Array], Array]] = {
 @lru_cache(maxsize=32)
 def _own_formula(function: Any) -> Any:
     """A user's formula with the arithmetic it has in growing: x / 0 is infinite, no error."""
-    return numba.njit(error_model="numpy")(getattr(function, "py_func", function))
+    return jitted(getattr(function, "py_func", function))
 
 
 class Measure(ABC):

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.data.coding import encode_like
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
+from hornbeam.fitting import become, forget, learnt
 from hornbeam.forest.bags import Bags, count_draws
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
@@ -114,7 +115,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """
         earlier = self._earlier() if self.warm_start else {}
         if not earlier:
-            self._forget()
+            forget(self)
         check_params(self)
         self._check_bags_wanted()
         template = self._reader()
@@ -131,9 +132,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         task = self._settle(task, bags, earlier, fitted)
         self._grow(task, bags, y, earlier, fitted)
         self._note(task, bags, y, fitted)
-        self._forget()
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        become(self, fitted)
         return self
 
     def _reader(self) -> CartTree:
@@ -226,14 +225,9 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def _earlier(self) -> dict[str, Any]:
         """What an earlier fit has learnt, to go on from there."""
-        earlier = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        earlier = learnt(self)
         n_trees = earlier["store_"].n_trees if "store_" in earlier else 0
         if self.n_estimators < n_trees:
             raise ValueError(

@@ -22,6 +22,7 @@ from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.fitting import fitting, forget
 from hornbeam.forest.isolation_growth import (
     IsolationRules,
     Planes,
@@ -31,7 +32,7 @@ from hornbeam.forest.isolation_growth import (
 from hornbeam.forest.isolation_planes import PlaneEnsemble, without_planes
 from hornbeam.forest.isolation_savable import SavableIsolation, make_ensemble
 from hornbeam.output.modelfile import register_estimator
-from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, declared
+from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, check_values, declared
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree
 
@@ -182,7 +183,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         check_params(self)
         earlier = self._earlier()
         if earlier is None:
-            self._forget()
+            forget(self)
             schema, matrix = Schema.learn(
                 X, type(self).__name__, self.categorical_features, self.unseen
             )
@@ -193,9 +194,10 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         weight = None if sample_weight is None else read_weights(sample_weight, matrix.shape[0])
         rules = self._rules(schema, matrix.shape[0], weight, seed)
         trees, planes = self._grow(schema, matrix, weight, rules, earlier)
-        self._set_fitted(schema, matrix.shape[0], weight, rules)
-        self.ensemble_ = make_ensemble(trees, planes if rules.plane_size > 1 else None)
-        self._set_offset(matrix)
+        with fitting(self) as forest:
+            forest._set_fitted(schema, matrix.shape[0], weight, rules)
+            forest.ensemble_ = make_ensemble(trees, planes if rules.plane_size > 1 else None)
+            forest._set_offset(matrix)
         return self
 
     def _earlier(self) -> Any:
@@ -288,14 +290,9 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
     def _set_offset(self, matrix: Any) -> None:
         self.offset_, self.training_scores_ = _AUTO_OFFSET, np.empty(0)
         if self.contamination != "auto":
-            self._keep_scores(self._normality(self.ensemble_.scores(matrix, self.n_jobs)))
-            self.offset_ = self._quantile(float(self.contamination))
-
-    def _keep_scores(self, scores: Array) -> None:
-        self.training_scores_ = np.sort(scores)
-
-    def _quantile(self, share: float) -> float:
-        return float(np.percentile(self.training_scores_, 100.0 * share))
+            scores = self._normality(self.ensemble_.scores(matrix, self.n_jobs))
+            self.training_scores_ = np.sort(scores)
+            self.offset_ = _offset(self.training_scores_, self.contamination)
 
     def set_contamination(self, contamination: float | str, X: Any = None) -> IsolationForest:
         """Choose anew which share of the rows `predict` calls anomalies, without a new fit.
@@ -313,28 +310,20 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         self
         """
         check_is_fitted(self)
-        before, self.contamination = self.contamination, contamination
-        try:
-            check_params(self)
-            if X is not None:
-                self._keep_scores(self.score_samples(X))
-            if contamination != "auto" and not len(self.training_scores_):
-                raise ValueError(
-                    f"set_contamination({contamination!r}) needs the scores of the training rows, "
-                    "which a fit with contamination='auto' does not compute. Pass these rows as X."
-                )
-        except Exception:
-            self.contamination = before
-            raise
-        self.offset_ = (
-            _AUTO_OFFSET if contamination == "auto" else self._quantile(float(contamination))
-        )
+        check_values(type(self), {"contamination": contamination})
+        scores = self.training_scores_ if X is None else np.sort(self.score_samples(X))
+        if contamination != "auto" and not len(scores):
+            raise ValueError(
+                f"set_contamination({contamination!r}) needs the scores of the training rows, "
+                "which a fit with contamination='auto' does not compute. Pass these rows as X."
+            )
+        changes = {
+            "contamination": contamination,
+            "training_scores_": scores,
+            "offset_": _offset(scores, contamination),
+        }
+        self.__dict__.update(changes)  # all at once, or nothing if one is interrupted before
         return self
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     # --- using the forest ---------------------------------------------------------------
 
@@ -519,6 +508,13 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _offset(scores: Array, contamination: float | str) -> float:
+    """Below which score a row is an anomaly."""
+    if contamination == "auto":
+        return _AUTO_OFFSET
+    return float(np.percentile(scores, 100.0 * float(contamination)))
 
 
 def _share_of(value: int | float, n_features: int) -> int:

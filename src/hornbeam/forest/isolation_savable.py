@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.bagging.sampling import SampleSize
-from hornbeam.dtypes import MAX_ROWS, STAT, Array
+from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.isolation_growth import IsolationRules, Planes
 from hornbeam.forest.isolation_planes import (
@@ -18,9 +18,10 @@ from hornbeam.forest.isolation_planes import (
 )
 from hornbeam.output.modelfile import pack_trees, take, take_array, take_trees
 from hornbeam.output.savable import SavableModel
-from hornbeam.output.validate import checked_array, validate_tree
+from hornbeam.output.state import check_sample_size, check_weight, finite_array, real, whole
+from hornbeam.output.validate import validate_trees
 from hornbeam.tree.ensemble import Ensemble
-from hornbeam.tree.storage import TREE_FIELDS, Tree
+from hornbeam.tree.storage import Tree
 
 
 class SavableIsolation(SavableModel):
@@ -75,17 +76,28 @@ class SavableIsolation(SavableModel):
         forest.n_rows_in_ = take(header, "n_rows", int)
         forest._weight, forest.weighted_ = None, take(header, "weighted", bool)
         forest.offset_ = take(header, "offset", float)
-        forest.training_scores_ = checked_array(take_array(arrays, "scores"), "scores", STAT)
+        forest.training_scores_ = take_array(arrays, "scores")
         _check_numbers(vars(forest))
         trees = take_trees(arrays, schema, 1)
-        if any(tree.n_samples[0] != forest.max_samples_ for tree in trees):
-            raise ModelFileError(f"A tree has not seen {forest.max_samples_} rows, as it should.")
+        _check_samples(trees, forest.max_samples_)
         planes = take_planes(arrays, trees, schema) if forest.rules_.plane_size > 1 else None
         forest.ensemble_ = make_ensemble(trees, planes)
         return forest
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(_validated(state))  # type: ignore[misc]
+    @classmethod
+    def _check_pickled(cls, state: dict[str, Any]) -> None:
+        ensemble, schema = state.get("ensemble_"), state["schema_"]
+        if not isinstance(ensemble, Ensemble | PlaneEnsemble):
+            raise ModelFileError("The pickled model has an ensemble_ that is none.")
+        _check_numbers(state)
+        trees = validate_trees(ensemble.trees, schema)
+        _check_samples(trees, state["max_samples_"])
+        planes = None
+        if isinstance(ensemble, PlaneEnsemble):
+            planes = checked_planes(ensemble.planes, trees, schema)
+        if (planes is not None) != (state["rules_"].plane_size > 1):
+            raise ModelFileError("The trees of the pickled forest do not ask as its rules say.")
+        state["ensemble_"] = make_ensemble(trees, planes)
 
 
 def make_ensemble(trees: list[Tree], planes: Planes | None) -> Ensemble | PlaneEnsemble:
@@ -95,46 +107,27 @@ def make_ensemble(trees: list[Tree], planes: Planes | None) -> Ensemble | PlaneE
     return Ensemble(trees, np.zeros(len(trees), np.int64), 1, np.zeros(1))
 
 
+def _check_samples(trees: list[Tree], n_rows: int) -> None:
+    if not trees or any(tree.n_samples[0] != n_rows for tree in trees):
+        raise ModelFileError(f"A tree has not seen {n_rows} rows, as it should.")
+
+
 def _check_numbers(state: dict[str, Any]) -> None:
     """Numbers that samples are drawn and scores are computed with."""
-    rules, n_rows = state["rules_"], state["n_rows_in_"]
-    if not 1 <= rules.n_rows <= n_rows <= MAX_ROWS:
-        raise ModelFileError(f"Samples of {rules.n_rows} of {n_rows} rows cannot be.")
-    n_features = state["schema_"].n_features
-    if not (1 <= rules.size.n_features <= n_features and 1 <= rules.plane_size <= n_features):
-        raise ModelFileError(
-            f"Trees of {rules.size.n_features} columns and planes through {rules.plane_size} do "
-            f"not fit a table of {n_features} columns."
-        )
-    if not 0 <= rules.seed < 2**31:
-        raise ModelFileError(f"The seed {rules.seed} cannot be.")
-    scores = state["training_scores_"]
-    if not np.isfinite(scores).all() or (scores[1:] < scores[:-1]).any():
+    rules, n_features = state.get("rules_"), state["schema_"].n_features
+    n_rows = whole(state, "n_rows_in_", 1, MAX_ROWS)
+    if not isinstance(rules, IsolationRules):
+        raise ModelFileError("The rules of the isolation forest are none.")
+    check_sample_size(rules.size, SampleSize, n_rows, n_features)
+    whole(vars(rules.size), "n_rows", 1, n_rows)
+    whole(vars(rules), "plane_size", 1, n_features)
+    whole(vars(rules), "seed", 0, 2**31 - 1)
+    whole(state, "seed_", rules.seed, rules.seed)
+    whole(state, "max_samples_", rules.n_rows, rules.n_rows)
+    scores = finite_array(state.get("training_scores_"), "scores")
+    if (scores[1:] < scores[:-1]).any():
         raise ModelFileError("The scores of the training rows must be finite and ascend.")
-    if not -1.0 <= state["offset_"] <= 0.0:
-        raise ModelFileError(f"The offset {state['offset_']} cannot be.")
-
-
-def _validated(state: dict[str, Any]) -> dict[str, Any]:
-    """Check the trees inside the state of a pickled forest."""
-    checked = dict(state)
-    if "ensemble_" not in checked:
-        return checked
-    ensemble, schema = checked["ensemble_"], checked.get("schema_")
-    if not isinstance(ensemble, Ensemble | PlaneEnsemble) or schema is None:
-        raise ModelFileError("The pickled model has an ensemble_ that is none, or no schema_.")
-    trees = [
-        validate_tree(
-            {name: getattr(tree, name, None) for name in TREE_FIELDS},
-            schema.n_features,
-            1,
-            schema.n_categories,
-            schema.is_category,
-        )
-        for tree in ensemble.trees
-    ]
-    planes = None
-    if isinstance(ensemble, PlaneEnsemble):
-        planes = checked_planes(ensemble.planes, trees, schema)
-    checked["ensemble_"] = make_ensemble(trees, planes)
-    return checked
+    real(state, "offset_", -1.0, 0.0)
+    if not isinstance(state.get("weighted_"), bool):
+        raise ModelFileError("weighted_ must say whether rows were weighted.")
+    check_weight(state, n_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -115,10 +115,11 @@ class Walks:
         if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
             task[WIDTH], task[LAST_ROW] = FEW_ROWS, n_rows
             no_block = _NO_BLOCK[size]
-            room = self._room()
+            own = self._own_room()
             finite: bool = predict_forest(
-                flat, self.slots, task, no_block, room, flat_scores, flat_nodes, flat_bags, votes
-            )
+                flat, self.slots, task, no_block, own.slots, flat_scores, flat_nodes, flat_bags,
+                votes,
+            )  # fmt: skip
             return finite
         seconds = n_rows * float(self._seconds[first:last].sum())
         n_threads = thread_count(n_jobs, seconds)
@@ -134,13 +135,13 @@ class Walks:
         all_finite = np.ones(n_chunks, bool)
 
         def predict(chunk: int) -> None:
-            own = task.copy()
-            own[FIRST_ROW] = chunk * width
-            own[LAST_ROW] = min(n_rows, (chunk + 1) * width)
+            part = task.copy()
+            part[FIRST_ROW] = chunk * width
+            part[LAST_ROW] = min(n_rows, (chunk + 1) * width)
             block = np.empty(2 * n_asked * width if copied else 0, _KEYS[size])
-            room = self._room()
+            own = self._own_room()
             all_finite[chunk] = predict_forest(
-                flat, self.slots, own, block, room, flat_scores, flat_nodes, flat_bags, votes
+                flat, self.slots, part, block, own.slots, flat_scores, flat_nodes, flat_bags, votes
             )
 
         run_parallel(predict, n_chunks, n_jobs, seconds)
@@ -173,17 +174,28 @@ class Walks:
                 return False
         return True
 
-    def _room(self) -> Array:
-        """Slots of the working memory of this thread."""
-        slots: Array | None = getattr(self._own, "slots", None)
-        if slots is None:
+    def _own_room(self) -> _OwnRoom:
+        """The working memory of this thread."""
+        own: _OwnRoom | None = getattr(self._own, "room", None)
+        if own is None:
             most = max(_MOST_ROWS, self.n_trees)
             n_copied = int(np.diff(self.forest.root).max()) if self._copyable else 0
             lengths = 3 * WALKERS, most, most, 2 * n_copied
             walkers, goals, ended, words = (np.zeros(length, np.int64) for length in lengths)
-            self._own.room = Room(walkers, goals, ended, words, words.view(np.float64))
-            slots = self._own.slots = make_slots(self._own.room)
-        return slots
+            room = Room(walkers, goals, ended, words, words.view(np.float64))
+            own = self._own.room = _OwnRoom(room, make_slots(room))
+        return own
+
+
+class _OwnRoom(NamedTuple):
+    """Working memory of one thread.
+
+    Whoever runs a kernel on the slots holds the arrays, too: when the interpreter ends it clears
+    what belongs to threads, also to one that is in a kernel at that time.
+    """
+
+    arrays: Room
+    slots: Array
 
 
 _NO_SCORES, _NO_NODES, _NO_BAGS = np.empty(0), np.empty(0, NODE), np.empty(0, np.uint8)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from numbers import Integral
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from hornbeam.data.schema import Schema
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.quantiles import LeafSamples
@@ -18,6 +17,7 @@ from hornbeam.forest.validate import check_pickled, check_store
 from hornbeam.kernels.state import CATEGORY_CODES
 from hornbeam.output.modelfile import take, take_array
 from hornbeam.output.savable import SavableModel
+from hornbeam.output.state import finite_array, known_text, whole
 from hornbeam.output.validate import checked_array
 
 
@@ -80,16 +80,15 @@ class SavableForest(SavableModel):
         _check_numbers(vars(forest))
         return forest
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        checked = dict(state)
-        if "store_" in checked:
-            store, schema = checked["store_"], checked.get("schema_")
-            if not isinstance(store, ForestStore) or not isinstance(schema, Schema):
-                raise ModelFileError("The pickled forest has a store_ that is none, or no schema_.")
-            kinds = schema.n_categories, schema.is_category
-            checked["store_"] = check_pickled(store, schema.n_features, _n_values(checked), *kinds)
-            _check_numbers(checked)
-        super().__setstate__(checked)  # type: ignore[misc]
+    @classmethod
+    def _check_pickled(cls, state: dict[str, Any]) -> None:
+        store, schema = state.get("store_"), state["schema_"]
+        if not isinstance(store, ForestStore):
+            raise ModelFileError("The pickled forest has a store_ that is none.")
+        kinds = schema.n_categories, schema.is_category
+        n_values = int(np.sum(state.get("n_classes_", state["n_outputs_"])))
+        state["store_"] = check_pickled(store, schema.n_features, n_values, *kinds)
+        _check_numbers(state)
 
 
 def _checked_store(forest: Any, arrays: dict[str, Array], n_values: int) -> ForestStore:
@@ -100,43 +99,22 @@ def _checked_store(forest: Any, arrays: dict[str, Array], n_values: int) -> Fore
     )
 
 
-def _n_values(state: dict[str, Any]) -> int:
-    """How many numbers a leaf predicts, by the classes or the outputs."""
-    classes = state.get("classes_")
-    if classes is None:
-        return _whole(state, "n_outputs_", 1, MAX_ROWS)
-    names = classes if isinstance(classes, list) else [classes]
-    if not all(isinstance(c, np.ndarray) and c.ndim == 1 and len(c) for c in names):
-        raise ModelFileError("The classes of the pickled forest are none.")
-    return sum(len(c) for c in names)
-
-
-def _whole(state: dict[str, Any], name: str, least: int, most: int) -> int:
-    """A whole number of a forest's state, checked."""
-    value = state.get(name)
-    if not isinstance(value, Integral) or not least <= int(value) <= most:
-        raise ModelFileError(f"{name} cannot be {value!r:.60}: it is from {least} to {most}.")
-    return int(value)
-
-
 def _check_numbers(state: dict[str, Any]) -> None:
     """What is neither in the header's common part nor in the store."""
     store, n_features = state["store_"], state["schema_"].n_features
-    _whole(state, "n_features_in_", n_features, n_features)
-    _whole(state, "n_rows_in_", 1, MAX_ROWS)
-    _whole(state, "n_draws_", 0, MAX_ROWS)
-    _whole(state, "min_samples_split_", 2, 2**31 - 1)
-    _whole(state, "max_features_", 1, n_features)
-    _whole(state, "seed_", 0, 2**63 - 1)
-    rule = state.get("category_split_")
-    if not isinstance(rule, str) or rule not in CATEGORY_CODES:
-        raise ModelFileError(f"category_split_ cannot be {rule!r:.60}: it is a known rule's name.")
+    whole(state, "n_rows_in_", 1, MAX_ROWS)
+    whole(state, "n_draws_", 0, MAX_ROWS)
+    whole(state, "min_samples_split_", 2, 2**31 - 1)
+    whole(state, "max_features_", 1, n_features)
+    whole(state, "seed_", 0, 2**63 - 1)
+    known_text(state, "category_split_", CATEGORY_CODES)
     if store.by_table != ("classes_" in state or store.n_values > 1):
         raise ModelFileError("The leaves do not predict what the forest does.")
-    gains = checked_array(state.get("tree_gains_"), "gains", STAT, 2)
     expected = (store.n_trees, n_features)
-    if gains.shape != expected or not np.isfinite(gains).all():
+    if finite_array(state.get("tree_gains_"), "gains", 2).shape != expected:
         raise ModelFileError(f"gains must be {expected} finite numbers.")
+    if not isinstance(state.get("oob_score_", 0.0), Real):
+        raise ModelFileError("The score of the rows out of the bag is no number.")
     if "leaf_samples_" in state:
         _check_samples(state["leaf_samples_"], store)
 

@@ -185,7 +185,8 @@ def read_range(values, task, room, column, start, size):
     low, high = math.inf, -math.inf
     offset = int64(column) * task[COLUMN_STEP]
     for i in range(start, start + size):
-        x = float64(values[int64(room.rows[i]) * task[ROW_STEP] + offset])
+        # which zero a table has, 0.0 or -0.0, must not show in the model
+        x = float64(values[int64(room.rows[i]) * task[ROW_STEP] + offset]) + 0.0
         room.x[i] = x
         low = x if x < low else low
         high = x if x > high else high

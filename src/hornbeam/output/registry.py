@@ -6,6 +6,7 @@ import importlib
 from typing import Any, TypeVar
 
 from hornbeam.errors import ModelFileError
+from hornbeam.output.state import checked_params
 from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
 
 UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
@@ -97,7 +98,8 @@ def new_estimator(cls: type[Any], params: Any) -> Any:
         Class of the estimator.
     params : object
         What the header has as its parameters. One that is not there was added to the
-        class later and has its default; one that the class does not know is an error.
+        class later and has its default; one that the class does not know is an error, and so
+        is a value that its declaration does not allow.
 
     Returns
     -------
@@ -110,4 +112,4 @@ def new_estimator(cls: type[Any], params: Any) -> Any:
             f"The file has parameters that {cls.__name__} does not know "
             f"({sorted(map(str, unknown))[0][:60]!r}). {UPGRADE}"
         )
-    return cls(**params)
+    return cls(**checked_params(cls, params))

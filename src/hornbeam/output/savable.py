@@ -6,12 +6,12 @@ import os
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError
 from hornbeam.output.modelfile import new_estimator, pack_trees, save_model, take, take_trees
+from hornbeam.output.state import check_classes, checked_state, columns_of, has_model, whole
 from hornbeam.output.validate import validated_state
 from hornbeam.tree.storage import Tree
 
@@ -54,10 +54,19 @@ class SavableModel:
         """An estimator that knows its schema and classes, and how many values it predicts."""
         estimator = new_estimator(cls, take(header, "params", dict))
         schema = estimator.schema_ = Schema.from_dict(take(header, "schema", dict))
-        estimator.n_features_in_ = schema.n_features
-        if schema.named:
-            estimator.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+        vars(estimator).update(columns_of(schema))
         return estimator, _set_outputs(estimator, header)
+
+    @classmethod
+    def _check_pickled(cls, state: dict[str, Any]) -> None:
+        """Check what only models of this kind have; arrays that kernels read are made anew."""
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        checked = checked_state(type(self), state)
+        if has_model(checked):
+            self._check_pickled(checked)
+        super().__setstate__(checked)  # type: ignore[misc]
 
 
 class SavableTree(SavableModel):
@@ -76,8 +85,7 @@ class SavableTree(SavableModel):
     def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
         estimator, n_values = cls._from_header(header)
         estimator.max_features_ = take(header, "max_features", int)
-        if not 1 <= estimator.max_features_ <= estimator.n_features_in_:
-            raise ModelFileError(f"max_features {estimator.max_features_} cannot be.")
+        whole(vars(estimator), "max_features_", 1, estimator.n_features_in_)
         own_branch = getattr(estimator, "missing", None) == "category"  # of ID3
         trees = take_trees(arrays, estimator.schema_, n_values, own_branch)
         if len(trees) != 1:
@@ -85,8 +93,12 @@ class SavableTree(SavableModel):
         estimator.tree_ = trees[0]
         return estimator
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(validated_state(state))  # type: ignore[misc]
+    @classmethod
+    def _check_pickled(cls, state: dict[str, Any]) -> None:
+        whole(state, "max_features_", 1, state["n_features_in_"])
+        if "tree_" not in state:
+            raise ModelFileError("The pickled model has no tree_.")
+        state.update(validated_state(state))
 
 
 def _listed_classes(estimator: Any) -> list[Array] | None:
@@ -100,18 +112,12 @@ def _set_outputs(estimator: Any, header: dict[str, Any]) -> int:
     """Set classes and number of outputs; return how many values a node predicts."""
     n_outputs: int = take(header, "n_outputs", int)
     classes = take(header, "classes", list, type(None))
-    if n_outputs < 1 or is_classifier(estimator) != (classes is not None):
-        raise ModelFileError("The classes do not fit the estimator.")
     estimator.n_outputs_ = n_outputs
-    if classes is None:
-        return n_outputs
-    good = len(classes) == n_outputs and all(
-        isinstance(names, np.ndarray) and names.ndim == 1 and len(names) for names in classes
-    )
-    if not good:
-        raise ModelFileError("The classes do not fit the outputs.")
-    sizes = [len(names) for names in classes]
-    single = n_outputs == 1
-    estimator.classes_ = classes[0] if single else classes
-    estimator.n_classes_ = sizes[0] if single else np.array(sizes)
-    return sum(sizes)
+    if classes is not None:
+        sizes = [np.size(names) for names in classes]
+        single = len(sizes) == 1
+        estimator.classes_ = classes[0] if single else classes
+        estimator.n_classes_ = sizes[0] if single else np.array(sizes)
+    whole(vars(estimator), "n_outputs_", 1, 2**31 - 1)
+    check_classes(type(estimator), vars(estimator))
+    return n_outputs if classes is None else int(np.sum(estimator.n_classes_))

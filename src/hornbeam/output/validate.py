@@ -93,15 +93,31 @@ def validated_state(state: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tree, Tree) or schema is None:
         raise ModelFileError("The pickled model has a tree_ that is not a tree, or no schema_.")
     n_values = int(np.sum(checked.get("n_classes_", checked.get("n_outputs_", -1))))
-    checked["tree_"] = validate_tree(
-        {name: getattr(tree, name, None) for name in TREE_FIELDS},
-        schema.n_features,
-        n_values,
-        schema.n_categories,
-        schema.is_category,
-        checked.get("missing") == "category",
-    )
+    own_branch = checked.get("missing") == "category"
+    (checked["tree_"],) = validate_trees([tree], schema, n_values, own_branch)
     return checked
+
+
+def validate_trees(
+    trees: Iterable[Tree], schema: Any, n_values: int = 1, missing_is_branch: bool = False
+) -> list[Tree]:
+    """Build trees from trees that nobody vouches for, as those of a pickle.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+    schema : Schema
+        Checked.
+    n_values, missing_is_branch
+        As in `validate_tree`.
+
+    Returns
+    -------
+    list of Tree
+    """
+    kinds = schema.n_features, n_values, schema.n_categories, schema.is_category
+    fields = ({name: getattr(tree, name, None) for name in TREE_FIELDS} for tree in trees)
+    return [validate_tree(arrays, *kinds, missing_is_branch) for arrays in fields]
 
 
 def check_names(found: Iterable[str], wanted: Iterable[str]) -> None:

@@ -22,6 +22,7 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import Array
 from hornbeam.explain.data import remember
+from hornbeam.fitting import become, forget
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params
 from hornbeam.probabilities import Probabilities
@@ -71,10 +72,8 @@ class QuinlanTree(
         -------
         self
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a fit that fails leaves nothing behind
-        for name, value in self._grow(X, y, sample_weight).items():
-            setattr(self, name, value)
+        forget(self)
+        become(self, self._grow(X, y, sample_weight))
         remember(self.tree_, X, y, sample_weight)
         return self
 

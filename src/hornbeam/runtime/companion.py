@@ -22,9 +22,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import joblib
-
 from hornbeam.runtime.kernel import can_keep_code, compiled, is_at_hand
+from hornbeam.runtime.team import core_count
 
 Kernel = tuple[Any, Any]  # and its signature
 
@@ -152,6 +151,6 @@ def _can_help() -> bool:
     is_python = Path(sys.executable or "").stem.startswith("python")
     is_frozen = getattr(sys, "frozen", False)
     is_worker = multiprocessing.parent_process() is not None  # others keep the cores busy
-    if not is_python or is_frozen or is_worker or joblib.cpu_count() < 2:
+    if not is_python or is_frozen or is_worker or core_count() < 2:
         return False
     return can_keep_code()

@@ -9,7 +9,7 @@ that can be written to get a directory among the temporary files.
 
 ``HORNBEAM_CACHE_DIR`` chooses another directory, ``HORNBEAM_QUIET=1`` silences the
 notice of the first compilation, ``HORNBEAM_BOUNDSCHECK=1`` compiles every kernel with
-bounds checks (slow; for tests).
+bounds checks (slow; for tests). Numba's own ``NUMBA_DISABLE_JIT`` does not hold here.
 """
 
 from __future__ import annotations
@@ -143,18 +143,58 @@ def fingerprint(function: Callable[..., Any]) -> str | None:
 
 
 def _compile(function: Function, variant: str | None, **options: Any) -> Function:
-    dispatcher = numba.njit(nogil=True, error_model="numpy", boundscheck=BOUNDS_CHECK, **options)(
-        function
-    )
+    dispatcher: Any = jitted(function, nogil=True, boundscheck=BOUNDS_CHECK, **options)
     dispatcher._cache = KernelCache(function, variant)
+    return dispatcher
+
+
+def jitted(function: Function, **options: Any) -> Function:
+    """Let Numba compile a function when it is first called; nothing is kept on disk."""
+    with _although_disabled:
+        dispatcher = numba.njit(error_model="numpy", **options)(function)
     compile_now = dispatcher.compile
 
     def compile_undisturbed(signature: Any) -> Any:
-        with _ctrl_c_waits():
+        with _ctrl_c_waits(), _although_disabled:
             return compile_now(signature)
 
     dispatcher.compile = compile_undisturbed
     return dispatcher
+
+
+class _AlthoughDisabled:
+    """Compile in spite of NUMBA_DISABLE_JIT, which people set to debug code of their own.
+
+    Kernels are no Python: they read bare pointers and use what only compiled code has. The
+    setting is of the whole process, so the last thread to leave puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._setting = numba.config.DISABLE_JIT
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: in a forked child no other thread is inside."""
+        self._lock = threading.Lock()
+        self._inside = 0
+        numba.config.DISABLE_JIT = self._setting
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._setting, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, 0
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                numba.config.DISABLE_JIT = self._setting
+
+
+_although_disabled = _AlthoughDisabled()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_although_disabled.reset)
 
 
 @contextmanager
@@ -433,13 +473,14 @@ class _Notice:
             return
         with self._lock:
             self._count += 1
-            if self._count == 1:
-                print(
-                    "hornbeam: compiling for this machine; it takes some seconds and happens "
-                    "once (`hornbeam warmup` does it ahead of time)",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            if self._count == 1 and sys.stderr is not None:
+                with suppress(OSError, ValueError):  # nobody can read it, so nobody waits
+                    print(
+                        "hornbeam: compiling for this machine; it takes some seconds and happens "
+                        "once (`hornbeam warmup` does it ahead of time)",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
 
 _notice = _Notice()

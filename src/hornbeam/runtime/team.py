@@ -4,6 +4,8 @@
 at `runtime.atomics.barrier`); `run_parallel` spreads independent Python calls.
 The calling thread only waits, so that Ctrl-C reaches it: it then raises the stop flag,
 which kernels look at, and waits until all have left.
+`run_in_order` is for calls that take long and know of no flag, such as a fit of any estimator:
+Ctrl-C does not wait for those.
 Workers are kept for the next call. After a fork the child starts with none.
 """
 
@@ -12,10 +14,12 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from queue import Empty, SimpleQueue
+from typing import Any
 
 import joblib
 import numpy as np
@@ -45,7 +49,7 @@ def thread_count(n_jobs: int | None, seconds: float) -> int:
     paying = int(seconds / _SECONDS_PER_THREAD)
     if n_jobs is None and paying <= 1:
         return 1
-    cores = int(joblib.cpu_count())  # knows about affinity and cgroup limits; takes a while
+    cores = core_count()
     if n_jobs is None:
         return min(cores, paying)
     if n_jobs > 0:
@@ -53,16 +57,51 @@ def thread_count(n_jobs: int | None, seconds: float) -> int:
     return max(1, cores + 1 + n_jobs)
 
 
+def core_count() -> int:
+    """How many cores this process may use, by affinity, cgroups and ``LOKY_MAX_CPU_COUNT``."""
+    try:
+        return int(joblib.cpu_count())
+    except ValueError:  # joblib takes the variable for a number, whatever it holds
+        _say_that_ignored("LOKY_MAX_CPU_COUNT")
+        return _allowed_cores()
+
+
+def _allowed_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _say_that_ignored(variable: str) -> None:
+    """Name a setting of the environment that cannot be used; once."""
+    warnings.warn(
+        f"The environment variable {variable} is {os.environ.get(variable)!r}, which is not a "
+        "number of cores, so hornbeam ignores it. Set it to a whole number, or unset it.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 class _Worker:
-    """A thread that waits for calls."""
+    """A thread that waits for calls, as long as somebody holds the worker.
+
+    One that got lost, since an interrupt came between two steps, ends by itself.
+    """
 
     def __init__(self) -> None:
-        self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._serve, name="hornbeam", daemon=True).start()
+        self.calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        arguments = (self.calls,)
+        threading.Thread(target=_serve, args=arguments, name="hornbeam", daemon=True).start()
 
-    def _serve(self) -> None:
-        while True:
-            self.calls.get()()
+    def __del__(self) -> None:
+        self.calls.put(None)
+
+
+def _serve(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (call := calls.get()) is not None:
+        call()
+        del call  # it may hold the worker, and large tables
 
 
 class _Pool:
@@ -175,3 +214,47 @@ def run_parallel(
             function(task)
 
     _run_threads(work, size, shared)
+
+
+def run_in_order(
+    function: Callable[[int], Any], n_tasks: int, size: int, use: Callable[[Any], object]
+) -> None:
+    """Call ``function(i)`` for every i below ``n_tasks`` on ``size`` threads.
+
+    ``use(result)`` is called here, in the order of the tasks. After an error or Ctrl-C no
+    further task begins; those that run are not waited for, and nobody sees what they return.
+    """
+    tasks = itertools.count()
+    results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+    stopped = threading.Event()
+
+    def work(worker: _Worker) -> None:
+        while (task := next(tasks)) < n_tasks and not stopped.is_set():
+            try:
+                results.put((task, function(task), None))
+            except BaseException as error:
+                results.put((task, None, error))
+        if not stopped.is_set():  # otherwise others have been started in its place
+            _pool.give_back([worker])
+        del worker  # the traceback of an error holds this frame, but is not to hold the worker
+
+    early: dict[int, Any] = {}  # results whose turn has not come
+    try:
+        _hand_out(work, min(size, n_tasks))
+        for task in range(n_tasks):
+            while task not in early:
+                with suppress(Empty):  # not every system lets Ctrl-C through to one that waits
+                    number, result, error = results.get(timeout=_LOOK_AGAIN_SECONDS)
+                    if error is not None:
+                        raise error
+                    early[number] = result
+            use(early.pop(task))
+    except BaseException:
+        stopped.set()
+        raise
+
+
+def _hand_out(work: Callable[[_Worker], None], size: int) -> None:
+    """Let workers begin; each has itself as the argument, to give itself back."""
+    for worker in _pool.borrow(size):
+        worker.calls.put(partial(work, worker))

@@ -34,6 +34,7 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.explain.data import remember
+from hornbeam.fitting import become, fitting, forget
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
@@ -106,12 +107,12 @@ class BaseDecisionTree(
         -------
         self
         """
-        self._forget()
+        forget(self)
         check_params(self)
         held_out = self._hold_out(y, sample_weight) if self.pruning == "reduced_error" else None
-        for name, value in self._grow(X, y, sample_weight, held_out).items():
-            setattr(self, name, value)
-        self.tree_ = self._prune(self.tree_, X, y, sample_weight, held_out)
+        with fitting(self) as grown:
+            become(grown, self._grow(X, y, sample_weight, held_out))
+            grown.tree_ = grown._prune(grown.tree_, X, y, sample_weight, held_out)
         remember(self.tree_, X, y, sample_weight, held_out)
         return self
 
@@ -196,11 +197,6 @@ class BaseDecisionTree(
         if isinstance(self.max_features, Integral):
             return min(int(self.max_features), n_features)
         return max(1, int(float(self.max_features) * n_features))
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learnt: a fit that fails leaves nothing behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     # --- using the tree ---------------------------------------------------------------
 

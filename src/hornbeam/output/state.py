@@ -1,0 +1,208 @@
+"""Check what a model is made of besides its trees: parameters, schema, classes and numbers.
+
+A file and a pickle pass through the same checks, so that neither brings in what `fit` would
+have refused or could not have made. What differs is only where the arrays come from.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from hornbeam.data.schema import Schema
+from hornbeam.dtypes import STAT, Array
+from hornbeam.errors import ModelFileError
+from hornbeam.fitting import is_learnt
+from hornbeam.output.validate import checked_array
+from hornbeam.params import check_values
+
+
+def checked_params(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of an estimator class, checked by their declarations.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the estimator.
+    params : mapping
+        What was found. One that is not there was added to the class later and has its default.
+
+    Returns
+    -------
+    dict
+    """
+    known = inspect.signature(cls).parameters
+    found = {name: params.get(name, known[name].default) for name in cls._get_param_names()}
+    for name, value in found.items():
+        if value is inspect.Parameter.empty:
+            raise ModelFileError(f"The model lacks the parameter {name!r}.")
+    try:
+        check_values(cls, found)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"The model has a parameter that cannot be: {error}") from error
+    return found
+
+
+def checked_state(cls: type[Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """The state of a pickled estimator, its parameters and what all models have checked.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the estimator.
+    state : mapping
+        Its ``__dict__``. That of an estimator that was never fitted is returned as it is: its
+        parameters are checked in ``fit``.
+
+    Returns
+    -------
+    dict
+        With a schema made anew, if there is a model.
+    """
+    checked = dict(state)
+    if not has_model(checked):
+        return checked
+    checked |= checked_params(cls, checked)
+    schema = checked.get("schema_")
+    if not isinstance(schema, Schema):
+        raise ModelFileError("The pickled model has no schema_.")
+    try:
+        schema = checked["schema_"] = Schema.from_dict(schema.to_dict())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ModelFileError(f"The schema of the pickled model cannot be: {error}") from error
+    whole(checked, "n_features_in_", schema.n_features, schema.n_features)
+    checked |= columns_of(schema)
+    checked["n_outputs_"] = whole(checked, "n_outputs_", 1, 2**31 - 1)
+    check_classes(cls, checked)
+    return checked
+
+
+def has_model(state: Mapping[str, Any]) -> bool:
+    """Whether a state holds anything that ``fit`` has learnt."""
+    return any(is_learnt(name) for name in state)
+
+
+def columns_of(schema: Schema) -> dict[str, Any]:
+    """The fitted attributes that say what columns there are."""
+    columns: dict[str, Any] = {"n_features_in_": schema.n_features}
+    if schema.named:
+        columns["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
+    return columns
+
+
+def check_classes(cls: type[Any], state: Mapping[str, Any]) -> None:
+    """Raise unless a classifier, and only it, has classes, and as many as it says."""
+    classes, n_outputs = state.get("classes_"), state["n_outputs_"]
+    if issubclass(cls, ClassifierMixin) != (classes is not None):
+        raise ModelFileError("The classes do not fit the estimator.")
+    if classes is None:
+        return
+    listed = list(classes) if isinstance(classes, list) else [classes]
+    if len(listed) != n_outputs or not all(_are_classes(names) for names in listed):
+        raise ModelFileError("The classes do not fit the outputs.")
+    counts = np.array([len(names) for names in listed])
+    if not np.array_equal(np.atleast_1d(np.asarray(state.get("n_classes_"))), counts):
+        raise ModelFileError(f"n_classes_ is not {counts.tolist()}, as the classes say.")
+
+
+def _are_classes(names: Any) -> bool:
+    if not isinstance(names, np.ndarray) or names.ndim != 1 or not len(names):
+        return False
+    return names.dtype.kind != "f" or bool(np.isfinite(names).all())
+
+
+def whole(state: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    """A whole number of a model's state.
+
+    Parameters
+    ----------
+    state : mapping
+    name : str
+        Which entry.
+    least, most : int
+        What it can be.
+
+    Returns
+    -------
+    int
+    """
+    value = state.get(name)
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if not good or not least <= int(value) <= most:  # type: ignore[arg-type]
+        raise ModelFileError(f"{name} cannot be {value!r:.60}: it is from {least} to {most}.")
+    return int(value)  # type: ignore[arg-type]
+
+
+def real(state: Mapping[str, Any], name: str, least: float, most: float) -> float:
+    """A number of a model's state, as `whole`; NaN is none."""
+    value = state.get(name)
+    if not isinstance(value, Real) or not least <= float(value) <= most:
+        raise ModelFileError(f"{name} cannot be {value!r:.60}: it is from {least} to {most}.")
+    return float(value)
+
+
+def check_weight(state: Mapping[str, Any], n_rows: int) -> None:
+    """Raise unless the weights that rows are drawn by are weights, or there are none."""
+    weight = state.get("_weight")
+    if weight is None:
+        return
+    weight = checked_array(weight, "_weight", STAT)
+    if len(weight) != n_rows or not np.isfinite(weight).all() or (weight < 0.0).any():
+        raise ModelFileError(f"_weight is not a finite weight for each of {n_rows} rows.")
+
+
+def check_sample_size(size: Any, kind: type, n_rows: int, n_features: int) -> None:
+    """Raise unless samples of this size can be drawn from a table.
+
+    Parameters
+    ----------
+    size : object
+        What was found.
+    kind : type
+        What it must be: `hornbeam.bagging.sampling.SampleSize`.
+    n_rows, n_features : int
+        Of the table.
+    """
+    if not isinstance(size, kind):
+        raise ModelFileError("The size of the samples is none.")
+    state = vars(size)
+    for name in ("bootstrap", "bootstrap_features"):
+        if not isinstance(state.get(name), bool):
+            raise ModelFileError(f"{name} cannot be {state.get(name)!r:.60}: it is True or False.")
+    whole(state, "n_rows", 1, 2**31 - 1 if state["bootstrap"] else n_rows)
+    whole(state, "n_features", 1, 2**31 - 1 if state["bootstrap_features"] else n_features)
+
+
+def finite_array(array: Any, name: str, ndim: int = 1) -> Array:
+    """An array of finite float64, or an error.
+
+    Parameters
+    ----------
+    array : object
+        What was found.
+    name : str
+        What it is called in an error.
+    ndim : int
+        The number of dimensions it must have.
+
+    Returns
+    -------
+    array
+    """
+    numbers = checked_array(array, name, STAT, ndim)
+    if not np.isfinite(numbers).all():
+        raise ModelFileError(f"{name} holds a number that is not finite.")
+    return numbers
+
+
+def known_text(state: Mapping[str, Any], name: str, known: Iterable[str]) -> str:
+    """An entry of a model's state that is one of some names."""
+    value = state.get(name)
+    if not isinstance(value, str) or value not in known:
+        raise ModelFileError(f"There is no {name.strip('_')} {value!r:.60}.")
+    return value
