@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.calibration import check_shifts
 from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
@@ -48,6 +49,7 @@ class SavableBoosting(SavableModel):
     n_iter_: int
     learning_rate_: float
     growth_: str
+    calibration_: Array  # only if it was asked for
 
     def _model_header(self) -> dict[str, Any]:
         return {
@@ -62,7 +64,10 @@ class SavableBoosting(SavableModel):
 
     def _model_arrays(self) -> dict[str, Array]:
         start = np.ascontiguousarray(self.ensemble_.start, STAT)
-        return {**pack_trees(self.ensemble_.trees), "start": start}
+        arrays = {**pack_trees(self.ensemble_.trees), "start": start}
+        if "calibration_" in self.__dict__:
+            arrays["calibration"] = np.ascontiguousarray(self.calibration_, STAT)
+        return arrays
 
     @classmethod
     def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
@@ -76,6 +81,9 @@ class SavableBoosting(SavableModel):
         start = checked_array(take_array(arrays, "start"), "start", STAT)
         trees = take_trees(arrays, estimator.schema_, 1)
         _check_model(estimator, start, len(trees))
+        if "calibration" in arrays:
+            shifts = take_array(arrays, "calibration")
+            estimator.calibration_ = check_shifts(shifts, estimator.link_, len(start))
         estimator.ensemble_ = Ensemble(trees, np.arange(len(trees)) % len(start), len(start), start)
         return estimator
 
@@ -134,4 +142,7 @@ def _validated(state: dict[str, Any]) -> dict[str, Any]:
     ]
     start = checked_array(ensemble.start, "start", STAT)
     checked["ensemble_"] = Ensemble(trees, np.arange(len(trees)) % len(start), len(start), start)
+    if "calibration_" in checked:
+        shifts, link = checked["calibration_"], checked.get("link_", "")
+        checked["calibration_"] = check_shifts(shifts, link, len(start))
     return checked
