@@ -3,13 +3,14 @@
 A seed draws training rows of a size and up to 4,000 other rows to ask about. Default settings,
 100 rounds or trees. The figure is the share of the new rows inside the band, the mean over the
 seeds; the score is the mean width of the band, in standard deviations of the target.
+
+What was measured is kept, set by set and contender by contender (see benchmarks/kept.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import hornbeam as hb
 from benchmarks import shared
-from benchmarks.boosters import HORNBEAM, LIBRARIES, LIGHTGBM
+from benchmarks.boosters import HORNBEAM, LIGHTGBM, Library, Setup, installed, threads
 from benchmarks.datasets import Array, DataSet, shape
 from benchmarks.harness import Options
+from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
-from benchmarks.shared import SharedSet
 
 N_SEEDS = 5
 SIZES = (500, 2_000, 8_000)
@@ -43,6 +44,8 @@ SETS = (
     "wine_quality",
 )
 CALIBRATED = "calibrated"
+# Folders of hornbeam whose changes can change a model.
+SOURCES = ("boosting", "forest", "tree", "data", "kernels", "hornbeam")
 Quantiles = Callable[[DataSet, int], Array]  # of the test rows, (n_rows, n_levels)
 
 
@@ -56,7 +59,10 @@ def rows(options: Options) -> Iterable[Row]:
         f"The figure is the share of new rows inside the band, the mean over {N_SEEDS} seeds; the "
         "score is the mean width of the band in standard deviations of the target."
     )
-    options.note("Targets of abalone and wine_quality are whole numbers, of which a band holds all or none.")
+    options.note(
+        "Targets of abalone, bike_sharing_hour, reg_cpu_act and wine_quality are whole numbers: "
+        "where many rows share one, a band holds all of them or none."
+    )
     options.note(
         f"A set is off if its {JUDGED:.0%} band holds more or less by over {OFF:g}, on average."
     )
@@ -82,23 +88,16 @@ def sets(options: Options, size: int) -> Iterator[list[DataSet]]:
     seeds = range(options.size(N_SEEDS, 2))
     for name, noise in MADE.items():
         pairs = [made(size + MOST_ASKED, seed, noise) for seed in seeds]
+        title = f"{name} {shape(size, 10)}"
         yield [
-            DataSet(name, X[:size], y[:size], X[size:], y[size:], "regression") for X, y in pairs
+            DataSet(title, X[:size], y[:size], X[size:], y[size:], "regression") for X, y in pairs
         ]
     if not shared.names():
         options.note("Shared data were not at hand (see HORNBEAM_DATA): only made sets.")
     for name in () if options.quick else SETS:
         data = shared.load(name) if options.only in name else None
         if data is not None and len(data.y) >= size + LEAST_ASKED:
-            yield [parted(data, size, seed) for seed in seeds]
-
-
-def parted(data: SharedSet, size: int, seed: int) -> DataSet:
-    """Draw training rows, and rows to ask about."""
-    order = np.random.default_rng(seed).permutation(len(data.y))[: size + MOST_ASKED]
-    train, test = order[:size], order[size:]
-    parts = (shared.rows_of(data.X, train), data.y[train], shared.rows_of(data.X, test), data.y[test])
-    return DataSet(data.name, *parts, "regression")
+            yield [data.drawn(size, MOST_ASKED, seed) for seed in seeds]
 
 
 def contenders(options: Options) -> dict[str, Quantiles]:
@@ -123,22 +122,18 @@ def contenders(options: Options) -> dict[str, Quantiles]:
 
         return ask
 
-    def lightgbm(data: DataSet, seed: int) -> Array:
-        library = LIBRARIES[LIGHTGBM]
-        X, X_test = library.table(data.X), library.table(data.X_test)
-        found = [
-            library.make(data.task, objective="quantile", alpha=level, n_estimators=n_rounds)
-            .fit(X, data.y)
-            .predict(X_test)
-            for level in LEVELS
-        ]
-        return np.sort(np.array(found).T, axis=1)
+    def other(library: Library) -> Quantiles:
+        setup = Setup(library, n_rounds=n_rounds, n_threads=threads(options))
 
-    known: dict[str, Quantiles] = {}
-    if LIBRARIES[LIGHTGBM].is_installed:
-        known[LIGHTGBM] = lightgbm
-    else:
-        options.note(f"{LIGHTGBM} is not installed.")
+        def ask(data: DataSet, seed: int) -> Array:
+            models = [setup.changed(objective="quantile", alpha=float(level)) for level in LEVELS]
+            X_test = library.table(data.X_test)
+            found = [model.fitted(data).predict(X_test) for model in models]
+            return np.sort(np.array(found).T, axis=1)
+
+        return ask
+
+    known = {library.name: other(library) for library in installed(options, [LIGHTGBM])}
     kinds = {"random forest": hb.RandomForestRegressor, "extra trees": hb.ExtraTreesRegressor}
     for calibrate in (False, True):
         suffix = f", {CALIBRATED}" if calibrate else ""
@@ -156,37 +151,45 @@ def rows_on(
     seeds: Sequence[DataSet], size: int, known: Mapping[str, Quantiles], options: Options
 ) -> list[Row]:
     """Compare on one set: a row for each band and contender."""
-    title = f"{seeds[0].name} {shape(size, seeds[0].X.shape[1])}"
-    found = []
+    title, found = seeds[0].name, []
+    kept = Kept("coverage", title, options)
     for name, ask in known.items():
-        with threadpool_limits(limits=2):
-            predicted = [ask(data, seed) for seed, data in enumerate(seeds)]
-        for band in BANDS:
-            pairs = [measured(q, data, band) for q, data in zip(predicted, seeds, strict=True)]
-            runs, widths = zip(*pairs, strict=True)
-            row = Row(case(band, size), title, name, float(np.mean(runs)), "", tuple(runs))
-            found.append(replace(row, score=float(np.mean(widths))))
+
+        def measure() -> Figures:
+            with threadpool_limits(limits=threads(options)):
+                return [figures(ask(data, seed), data) for seed, data in enumerate(seeds)]  # noqa: B023
+
+        made_by = version("hornbeam", SOURCES) if HORNBEAM in name else version("lightgbm")
+        of = {"version": made_by, "levels": LEVELS.tolist(), "splits": shapes(seeds)}
+        by_seed = np.array(kept.figures(name, of, measure))
+        for number, band in enumerate(BANDS):
+            runs, widths = by_seed[:, 2 * number], by_seed[:, 2 * number + 1]
+            row = Row(case(band, size), title, name, float(runs.mean()), "", tuple(runs.tolist()))
+            found.append(replace(row, score=float(widths.mean())))
     return found
 
 
-def measured(quantiles: Array, data: DataSet, band: float) -> tuple[float, float]:
-    """How much of the test rows a band holds, and how wide it is."""
-    ends = (int(np.argmin(np.abs(LEVELS - level))) for level in (0.5 - band / 2, 0.5 + band / 2))
-    low, high = (quantiles[:, end] for end in ends)
-    inside = (low <= data.y_test) & (data.y_test <= high)
-    return float(inside.mean()), float(np.mean(high - low) / data.y_test.std())
+def figures(quantiles: Array, data: DataSet) -> list[float]:
+    """How much of the test rows each band holds, and how wide it is, one after the other."""
+    found = []
+    for band in BANDS:
+        ends = [int(np.argmin(np.abs(LEVELS - 0.5 - half))) for half in (-band / 2, band / 2)]
+        low, high = (quantiles[:, end] for end in ends)
+        inside = (low <= data.y_test) & (data.y_test <= high)
+        found += [float(inside.mean()), float(np.mean(high - low) / data.y_test.std())]
+    return found
 
 
 def summary(found: Sequence[Row], size: int) -> Iterator[Row]:
-    """Means over the sets, with their bounds where bands are calibrated, and who is off where."""
+    """Means over the sets, how far calibrated ones are off, and how many sets are."""
     names = dict.fromkeys(row.contender for row in found)
     for name, band in ((name, band) for band in BANDS for name in names):
         mine = [row for row in found if row.contender == name and row.case == case(band, size)]
-        row = _mean(mine)
+        mean = _mean(mine)
+        yield mean
         if CALIBRATED in name:
-            yield replace(row, target=Target.at_least(band - OFF, "value"))
-            row = replace(row, target=Target.at_most(band + OFF, "value"))
-        yield row
+            off = replace(mean, case=f"off {mean.case}", value=abs(mean.value - band), score=None)
+            yield replace(off, runs=(), target=Target.at_most(OFF, "value"))
     for name in names:
         mine = [row for row in found if row.contender == name and row.case == case(JUDGED, size)]
         off = sum(abs(row.value - JUDGED) > OFF for row in mine)
@@ -195,8 +198,6 @@ def summary(found: Sequence[Row], size: int) -> Iterator[Row]:
 
 def _mean(rows: Sequence[Row]) -> Row:
     runs = tuple(row.value for row in rows)
-    width = float(np.mean(list(chain(row.score for row in rows if row.score is not None))))
-    first = rows[0]
-    return Row(
-        first.case, f"mean of {len(rows)} sets", first.contender, float(np.mean(runs)), "", runs, score=width
-    )
+    width = float(np.mean([row.score for row in rows if row.score is not None]))
+    mean = Row(rows[0].case, f"mean of {len(rows)} sets", rows[0].contender, float(np.mean(runs)))
+    return replace(mean, unit="", runs=runs, score=width)
