@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import hornbeam as hb
 from benchmarks import shared
-from benchmarks.boosters import HORNBEAM, LIGHTGBM, Library, Setup, installed, threads
+from benchmarks.boosters import HORNBEAM, LIGHTGBM, Library, Setup, installed
 from benchmarks.datasets import Array, DataSet, shape
 from benchmarks.harness import Options
 from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
 
 SIZES = {500: 3, 2_000: 2, 8_000: 1}  # of training rows, and how many seeds: few rows differ most
-QUICK_SIZES = {200: 2}
+QUICK_SIZES = {200: 1}
 MOST_ASKED, LEAST_ASKED = 4_000, 400
 BANDS = (0.8, 0.9)
 JUDGED = 0.8
@@ -86,7 +86,7 @@ MADE: Mapping[str, Callable[[Array], Array]] = {
 def sets(options: Options, size: int, seeds: Sequence[int]) -> Iterator[list[DataSet]]:
     """Training and test rows of each set that has enough, a pair for each seed."""
     for name, noise in MADE.items():
-        pairs = [made(size + MOST_ASKED, seed, noise) for seed in seeds]
+        pairs = [made(size + options.size(MOST_ASKED, 500), seed, noise) for seed in seeds]
         title = f"{name} {shape(size, 10)}"
         yield [
             DataSet(title, X[:size], y[:size], X[size:], y[size:], "regression") for X, y in pairs
@@ -101,12 +101,13 @@ def sets(options: Options, size: int, seeds: Sequence[int]) -> Iterator[list[Dat
 
 def contenders(options: Options) -> dict[str, Quantiles]:
     """Return who is compared: how each predicts the quantiles of test rows."""
-    n_rounds = options.size(100, 20)
+    n_rounds = options.size(100, 8)
+    common: dict[str, Any] = {"n_estimators": n_rounds, "n_jobs": 1}
 
     def boosting(calibrate: bool) -> Quantiles:
         def ask(data: DataSet, seed: int) -> Array:
             model = hb.GradientBoostingRegressor(
-                loss="quantile", quantile=LEVELS, calibrate=calibrate, n_estimators=n_rounds
+                loss="quantile", quantile=LEVELS, calibrate=calibrate, **common
             )
             return model.fit(data.X, data.y).predict(data.X_test)
 
@@ -114,15 +115,13 @@ def contenders(options: Options) -> dict[str, Quantiles]:
 
     def forest(kind: Any, calibrate: bool) -> Quantiles:
         def ask(data: DataSet, seed: int) -> Array:
-            model = kind(
-                leaf_samples=True, calibrate=calibrate, random_state=seed, n_estimators=n_rounds
-            )
+            model = kind(leaf_samples=True, calibrate=calibrate, random_state=seed, **common)
             return model.fit(data.X, data.y).predict_quantiles(data.X_test, LEVELS)
 
         return ask
 
     def other(library: Library) -> Quantiles:
-        setup = Setup(library, n_rounds=n_rounds, n_threads=threads(options))
+        setup = Setup(library, n_rounds=n_rounds, n_threads=1)
 
         def ask(data: DataSet, seed: int) -> Array:
             models = [setup.changed(objective="quantile", alpha=float(level)) for level in LEVELS]
@@ -155,7 +154,7 @@ def rows_on(
     for name, ask in known.items():
 
         def measure() -> Figures:
-            with threadpool_limits(limits=threads(options)):
+            with threadpool_limits(limits=1):
                 return [figures(ask(data, seed), data) for seed, data in enumerate(seeds)]  # noqa: B023
 
         made_by = version("hornbeam", SOURCES) if HORNBEAM in name else version("lightgbm")
