@@ -128,6 +128,11 @@ class SharedSet:
         parts = kind(round(1 / TEST_SHARE), shuffle=True, random_state=seed).split(self.y, self.y)
         return [self._parted(train, test) for train, test in parts]
 
+    def drawn(self, n_train: int, most_test: int, seed: int) -> DataSet:
+        """Draw so many training rows, and as many of the others to test on as there may be."""
+        order = np.random.default_rng(seed).permutation(len(self.y))
+        return self._parted(order[:n_train], order[n_train : n_train + most_test])
+
     def _parted(self, train: Array, test: Array) -> DataSet:
         return DataSet(
             self._title(len(train)),

@@ -49,10 +49,13 @@ def main() -> None:
     for name, share in zip(table.columns, model.feature_importances_, strict=True):
         print(f"  {name:12} {share:.2f} of the gain")
 
-    band = hb.GradientBoostingRegressor(loss="quantile", quantile=[0.1, 0.9])
-    low, high = band.fit(X_train, y_train).predict(X_test).T
-    inside = np.mean((low <= y_test) & (y_test <= high))
-    print(f"{inside:.0%} of the trips are in the range that should hold 80%")
+    for calibrate in (False, True):
+        band = hb.GradientBoostingRegressor(
+            loss="quantile", quantile=[0.1, 0.9], calibrate=calibrate
+        )
+        low, high = band.fit(X_train, y_train).predict(X_test).T
+        inside = np.mean((low <= y_test) & (y_test <= high))
+        print(f"calibrate={calibrate}: {inside:.0%} of the trips are in the range for 80%")
 
     careful = hb.GradientBoostingRegressor(loss=late_is_worse).fit(X_train, y_train)
     for name, one in [("squared error", model), ("late is worse", careful)]:

@@ -30,7 +30,7 @@ def main() -> None:
     table, rent = flats()
     train, test = slice(0, 2000), slice(2000, 3000)
     forest = hb.RandomForestRegressor(
-        min_samples_leaf=5, leaf_samples=True, oob_score=True, random_state=0
+        min_samples_leaf=5, leaf_samples=True, calibrate=True, oob_score=True, random_state=0
     ).fit(table[train], rent[train])
     score = forest.score(table[test], rent[test])
     print(f"R2 out of the bag {forest.oob_score_:.3f}, on new rows {score:.3f}")

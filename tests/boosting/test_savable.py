@@ -51,6 +51,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "regressor": lambda: Regressor(**FEW).fit(FRAME, LEVEL),
     "poisson": lambda: Regressor(**FEW, loss="poisson").fit(FRAME, np.abs(LEVEL)),
     "quantiles": lambda: Regressor(**FEW, loss="quantile", quantile=[0.1, 0.9]).fit(FRAME, LEVEL),
+    "calibrated": lambda: Regressor(
+        **FEW, loss="quantile", quantile=[0.1, 0.9], calibrate=True
+    ).fit(FRAME, LEVEL),
     "two": lambda: Classifier(**FEW).fit(FRAME, LABEL == "high"),
     "three": lambda: Classifier(**FEW, class_weight="balanced").fit(FRAME, LABEL),
     "two scores": lambda: Classifier(**FEW, loss="log_loss_k1").fit(FRAME, LABEL),

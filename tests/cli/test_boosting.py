@@ -129,6 +129,14 @@ def test_several_quantiles_have_a_column_each(capsys):
     np.testing.assert_array_equal(np.column_stack(predicted.columns), expected)
 
 
+def test_quantiles_are_calibrated(capsys):
+    quantiles = ["--loss", "quantile", "--quantile", "0.1,0.9"]
+    assert main([*save("rent"), *quantiles, "--calibrate", "true"]) == 0
+    assert len(hb.load("flats.hornbeam").calibration_) == 2
+    assert main([*save("rent"), "--calibrate", "true", "--force"]) == 2
+    assert "set loss='quantile', or calibrate=False" in capsys.readouterr().err
+
+
 def test_one_quantile_is_judged_as_a_quantile(capsys):
     assert main([*save("rent"), "--loss", "quantile", "--quantile", "0.8"]) == 0
     printed = capsys.readouterr().out

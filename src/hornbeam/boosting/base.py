@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.boosting import parameters as _declarations  # noqa: F401  (registers them)
 from hornbeam.boosting.build import build_trees
+from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
@@ -99,6 +100,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     learning_rate_: float
     growth_: str
     history_: dict[str, Array]
+    calibration_: Array  # only if it was asked for
 
     # --- fitting --------------------------------------------------------------------
 
@@ -147,6 +149,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     def _fit(self, given: Given, valid: Given | None, callbacks: Sequence[Any]) -> Any:
         check_params(self)
         _check_callbacks(callbacks)
+        self._check_calibration()
         before = self._kept_from_before()
         if before is None:
             forget(self)
@@ -208,6 +211,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         fitted["link_"] = loss.link_name
         fitted["n_iter_"] = n_kept
         fitted["history_"] = watch.history()
+        if self._calibrates:
+            all_rounds = replace(rounds, n_rounds=n_kept, first_round=0, hessians=())
+            fitted["calibration_"] = self._calibrate(coded, loss, rules, all_rounds)
         return fitted
 
     def _learn_schema(self, X: Any, before: Any) -> tuple[dict[str, Any], Any]:
@@ -310,13 +316,39 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             begin(SYMMETRIC_KERNELS)
 
         def losses(learnt: Rows, watched: Rows, growth: str) -> Array:
-            start = self._start(learnt, loss)
-            scores, held = (self._row_scores(some, loss, start, None) for some in (learnt, watched))
-            course = Course(learnt.matrix, scores, (watched.matrix, held), start)
-            tried = replace(rules, growth=growth)
+            course, tried = self._course(learnt, watched, loss), replace(rules, growth=growth)
             return watched_losses(course, tried, self.order, seed, self.n_jobs)
 
         return find_pace(coded, self._draw_held, growths, losses, seed)
+
+    def _course(self, learnt: Rows, watched: Rows, loss: Loss) -> Course:
+        """Some of the rows, which are coded, to learn from, and others to watch."""
+        start = self._start(learnt, loss)
+        scores, held = (self._row_scores(some, loss, start, None) for some in (learnt, watched))
+        return Course(learnt.matrix, scores, (watched.matrix, held), start)
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether quantiles are to be moved to where they hold for new rows."""
+        return bool(getattr(self, "calibrate", False))
+
+    def _check_calibration(self) -> None:
+        if self._calibrates and self.loss != "quantile":
+            raise ValueError(
+                f"calibrate=True moves quantiles to where they hold for new rows, but loss="
+                f"{self.loss!r:.60} predicts none: set loss='quantile', or calibrate=False."
+            )
+
+    def _calibrate(self, coded: Rows, loss: Loss, rules: BoostRules, rounds: Rounds) -> Array:
+        """By how much each quantile must be moved, by models that are boosted as this one was."""
+
+        def predict(learnt: Rows, held: Rows) -> Array:
+            course = self._course(learnt, replace(held, init_score=None), loss)
+            boost(course, rules, rounds, None, self.n_jobs)
+            assert course.validation is not None
+            return loss.link(course.validation[1].score.reshape(loss.n_scores, -1).T)
+
+        return find_shifts(coded, predict, loss.settings, rounds.seed, self.verbose)
 
     def _watch(self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int) -> Watch:
         """Somebody who is told of every round."""
@@ -501,7 +533,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     def _linked(self, scores: Array) -> Array:
         """Predictions on the user's scale."""
         single = self.ensemble_.n_scores == 1
-        return apply_link(self.link_, scores[:, 0] if single else scores)
+        predictions = apply_link(self.link_, scores[:, 0] if single else scores)
+        shifts = self.__dict__.get("calibration_")
+        return predictions if shifts is None else moved(predictions, shifts)
 
     def apply(self, X: Any) -> Array:
         """Return the leaf of each row in each tree.
@@ -593,6 +627,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         state.update(np.ascontiguousarray(self.ensemble_.start).tobytes())
         for tree in self.ensemble_.trees:
             state.update(tree.digest().encode())
+        if "calibration_" in self.__dict__:
+            state.update(np.ascontiguousarray(self.calibration_).tobytes())
         return state.hexdigest()
 
     def __sklearn_tags__(self) -> Any:

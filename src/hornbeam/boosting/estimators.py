@@ -41,6 +41,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         How the trees were grown, also where that was found (``growth="auto"``).
     history_ : dict of str to array
         Losses per round, as far as they were measured.
+    calibration_ : array
+        What is added to each quantile; only with ``calibrate=True``.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -87,6 +89,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         monotonic_constraints: Any = None,
         interaction_constraints: Any = None,
         quantile: Any = 0.5,
+        calibrate: bool = False,
         huber_quantile: float = 0.9,
         tweedie_power: float = 1.5,
         drop_rate: float = 0.0,
@@ -126,6 +129,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.monotonic_constraints = monotonic_constraints
         self.interaction_constraints = interaction_constraints
         self.quantile = quantile
+        self.calibrate = calibrate
         self.huber_quantile = huber_quantile
         self.tweedie_power = tweedie_power
         self.drop_rate = drop_rate
@@ -164,13 +168,16 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Predict after each round.
 
+        Quantiles of every round are moved by ``calibration_``, which was measured after the
+        last one.
+
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
 
         Yields
         ------
-        array of shape (n_samples,)
+        array of shape (n_samples,), or (n_samples, n_quantiles) for several quantiles
         """
         for scores in self._staged_scores(X):
             yield self._flat(scores)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.calibration import check_shifts
 from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
@@ -48,6 +49,7 @@ class SavableBoosting(SavableModel):
     n_iter_: int
     learning_rate_: float
     growth_: str
+    calibration_: Array  # only if it was asked for
 
     def _model_header(self) -> dict[str, Any]:
         return {
@@ -62,7 +64,10 @@ class SavableBoosting(SavableModel):
 
     def _model_arrays(self) -> dict[str, Array]:
         start = np.ascontiguousarray(self.ensemble_.start, STAT)
-        return {**pack_trees(self.ensemble_.trees), "start": start}
+        arrays = {**pack_trees(self.ensemble_.trees), "start": start}
+        if "calibration_" in self.__dict__:
+            arrays["calibration"] = np.ascontiguousarray(self.calibration_, STAT)
+        return arrays
 
     @classmethod
     def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
@@ -75,6 +80,8 @@ class SavableBoosting(SavableModel):
         estimator.history_ = _read_history(take(header, "history", dict))
         start = take_array(arrays, "start")
         trees = take_trees(arrays, estimator.schema_, 1)
+        if "calibration" in arrays:
+            estimator.calibration_ = take_array(arrays, "calibration")
         _check_model(vars(estimator), start, len(trees))
         estimator.ensemble_ = Ensemble(trees, np.arange(len(trees)) % len(start), len(start), start)
         return estimator
@@ -120,6 +127,9 @@ def _check_model(state: dict[str, Any], start: Any, n_trees: int) -> None:
         raise ModelFileError("The history of the losses is none.")
     for name, losses in history.items():
         checked_array(losses, f"history {name[:60]!r}", STAT)
+    if "calibration_" in state:
+        shifts = check_shifts(state["calibration_"], state["link_"], len(start))
+        state["calibration_"] = shifts
 
 
 def _scores_of_classes(n_classes: int) -> tuple[int, ...]:

@@ -414,7 +414,10 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def digest(self) -> str:
         """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
         check_is_fitted(self)
-        return digest_with_classes(self.store_.digest(), self)
+        trees = self.store_.digest()
+        if "calibration_" in self.__dict__:
+            trees += np.ascontiguousarray(self.calibration_).tobytes().hex()
+        return digest_with_classes(trees, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

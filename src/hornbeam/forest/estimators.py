@@ -13,6 +13,7 @@ from hornbeam.data.target import read_values
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags
 from hornbeam.forest.base import BaseForest
+from hornbeam.forest.calibration import find_levels, levels_to_ask
 from hornbeam.forest.parameters import FOREST_NAMES
 from hornbeam.forest.quantiles import LeafSamples, read_levels
 from hornbeam.output.modelfile import register_estimator
@@ -129,6 +130,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         "criterion": "regression_criterion",
     }
     leaf_samples: bool
+    calibrate: bool
 
     def _template(self) -> CartTree:
         shared = _of_trees(self)
@@ -142,13 +144,26 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
                 f"{fitted['n_outputs_']}: fit one forest per output."
             )
 
+    def _check_bags_wanted(self) -> None:
+        super()._check_bags_wanted()
+        if self.calibrate and not self.leaf_samples:
+            raise ValueError(
+                "calibrate=True is for quantiles, which need the training rows in the leaves: "
+                "set leaf_samples=True as well."
+            )
+
     def _note(self, task: Task, bags: Bags, y: Any, fitted: dict[str, Any]) -> None:
-        if self.leaf_samples:
-            store, weight = fitted["store_"], task.target.weight
-            leaves = store.leaves(task.matrix, self.n_jobs)
-            values = read_values(y, type(self).__name__)[:, 0]
-            fitted["leaf_samples_"] = LeafSamples.gather(
-                leaves, store.root, values, lambda tree: bags.counts(tree) * weight
+        if not self.leaf_samples:
+            return
+        store, weight = fitted["store_"], task.target.weight
+        leaves = store.leaves(task.matrix, self.n_jobs)
+        values = read_values(y, type(self).__name__)[:, 0]
+        samples = fitted["leaf_samples_"] = LeafSamples.gather(
+            leaves, store.root, values, lambda tree: bags.counts(tree) * weight
+        )
+        if self.calibrate:
+            fitted["calibration_"] = find_levels(
+                self, task, bags, values, samples, store.root, leaves
             )
 
     def predict(self, X: Any) -> Array:
@@ -169,7 +184,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Array:
         """Predict quantiles of the target (a quantile regression forest).
 
-        Needs ``leaf_samples=True``.
+        Needs ``leaf_samples=True``; with ``calibrate=True`` as well they hold for new rows.
 
         Parameters
         ----------
@@ -188,14 +203,15 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
                 "Quantiles need the training rows in the leaves, which this forest did not keep: "
                 "fit it with leaf_samples=True."
             )
-        levels = read_levels(quantiles)
+        levels = levels_to_ask(read_levels(quantiles), self.__dict__.get("calibration_"))
         found: Array = samples.quantiles(self.apply(X) + self.store_.root[:-1], levels)
         return found[:, 0] if np.ndim(quantiles) == 0 else found
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Predict between which two values the target lies with a given probability.
 
-        Needs ``leaf_samples=True``.
+        Needs ``leaf_samples=True``; with ``calibrate=True`` as well the probability is that of
+        new rows.
 
         Parameters
         ----------
@@ -360,6 +376,9 @@ class RandomForestRegressor(ForestRegressor):
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
         What the trees that have not seen a row say; with ``oob_score=True``.
+    calibration_ : array
+        Which level the leaves are asked for, for the levels 0, 0.001 and so on to 1; with
+        ``calibrate=True``.
 
     Examples
     --------
@@ -395,6 +414,7 @@ class RandomForestRegressor(ForestRegressor):
         max_samples: int | float | None = None,
         monotonic_cst: Any = None,
         leaf_samples: bool = False,
+        calibrate: bool = False,
         constant_features: str = "skip",
         early_stopping: bool = False,
         n_iter_no_change: int = 5,
@@ -425,6 +445,7 @@ class RandomForestRegressor(ForestRegressor):
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
         self.leaf_samples = leaf_samples
+        self.calibrate = calibrate
         self.constant_features = constant_features
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
@@ -583,6 +604,9 @@ class ExtraTreesRegressor(ForestRegressor):
     oob_score_ : float
     oob_prediction_ : array of shape (n_samples,)
         What the trees that have not seen a row say; with ``oob_score=True``.
+    calibration_ : array
+        Which level the leaves are asked for, for the levels 0, 0.001 and so on to 1; with
+        ``calibrate=True``.
 
     Examples
     --------
@@ -618,6 +642,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_samples: int | float | None = None,
         monotonic_cst: Any = None,
         leaf_samples: bool = False,
+        calibrate: bool = False,
         constant_features: str = "skip",
         early_stopping: bool = False,
         n_iter_no_change: int = 5,
@@ -648,6 +673,7 @@ class ExtraTreesRegressor(ForestRegressor):
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
         self.leaf_samples = leaf_samples
+        self.calibrate = calibrate
         self.constant_features = constant_features
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change

@@ -103,6 +103,13 @@ PARAMETERS.update(
             "`predict_interval`.",
             ["boolean"],
         ),
+        "forest_calibrate": Parameter(
+            "bool",
+            "Let quantiles and intervals hold for new rows, by the rows out of the bag; with "
+            "``bootstrap=False`` by 5 to 10 more fits, each without some of the rows. Needs "
+            "``leaf_samples=True``.",
+            ["boolean"],
+        ),
         "forest_verbose": Parameter(
             "int or None",
             "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
@@ -130,6 +137,7 @@ FOREST_NAMES = {
     "early_stopping": "forest_stopping",
     "n_iter_no_change": "forest_patience",
     "tol": "forest_tol",
+    "calibrate": "forest_calibrate",
     "verbose": "forest_verbose",
     "warm_start": "forest_warm_start",
 }

@@ -15,6 +15,7 @@ import numpy as np
 from hornbeam.dtypes import Array
 
 _BLOCK_ENTRIES = 1 << 22  # training rows looked at in one go
+ROUNDING = 1e-6  # of a weight: shares are float32, so a sum that should be a level may miss it
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,26 @@ class LeafSamples:
             start = end
         return found
 
+    def shares(self, nodes: slice, leaves: Array, y: Array) -> tuple[Array, Array]:
+        """Of the rows in a leaf of a tree each: the share below a value, and at or below it.
+
+        ``nodes`` are those of the tree among all; ``leaves`` are counted from the first one.
+        """
+        first = self.first[nodes.start : nodes.stop + 1]
+        entries = slice(int(first[0]), int(first[-1]))
+        # rows are sorted by leaf and by rank, so one number tells both in order
+        n_values = len(self.values) + 1
+        leaf = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        key = leaf * n_values + self.rank[entries]
+        reached = np.concatenate([[0.0], np.cumsum(self.share[entries], dtype=np.float64)])
+        start = reached[first[leaves] - first[0]]
+        total = reached[first[leaves + 1] - first[0]] - start
+        ends = (np.searchsorted(self.values, y, side) for side in ("left", "right"))
+        below, at = (
+            (reached[np.searchsorted(key, leaves * n_values + end)] - start) / total for end in ends
+        )
+        return below, at
+
     def _block(self, leaves: Array, levels: Array) -> Array:
         n_rows, n_trees = leaves.shape
         begin = self.first[leaves].ravel()
@@ -95,8 +116,7 @@ class LeafSamples:
         total = share[row_end - 1] - before
         found = np.empty((n_rows, len(levels)))
         for number, level in enumerate(levels):
-            # of a sum that should be the level exactly some rounding error may be missing
-            wanted = before + total * level - 1e-6 * total
+            wanted = before + total * level - ROUNDING * total
             at = np.searchsorted(share, wanted, "left")
             first = np.concatenate([[0], row_end[:-1]])
             found[:, number] = self.values[rank[np.clip(at, first, row_end - 1)]]

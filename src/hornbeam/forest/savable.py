@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
+from hornbeam.forest.calibration import check_levels
 from hornbeam.forest.quantiles import LeafSamples
 from hornbeam.forest.store import STORE_FIELDS, ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
@@ -27,6 +28,7 @@ class SavableForest(SavableModel):
     store_: ForestStore
     tree_gains_: Array
     leaf_samples_: LeafSamples  # only if they were asked for
+    calibration_: Array  # only if it was asked for
     seed_: int
     n_rows_in_: int
     n_draws_: int
@@ -56,6 +58,8 @@ class SavableForest(SavableModel):
         if "leaf_samples_" in self.__dict__:
             samples = asdict(self.leaf_samples_)
             arrays |= {f"samples.{name}": array for name, array in samples.items()}
+        if "calibration_" in self.__dict__:
+            arrays["calibration"] = self.calibration_
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
     @classmethod
@@ -77,6 +81,8 @@ class SavableForest(SavableModel):
             names = [field.name for field in fields(LeafSamples)]
             samples = {name: take_array(arrays, f"samples.{name}") for name in names}
             forest.leaf_samples_ = LeafSamples(**samples)
+        if "calibration" in arrays:
+            forest.calibration_ = take_array(arrays, "calibration")
         _check_numbers(vars(forest))
         return forest
 
@@ -117,6 +123,8 @@ def _check_numbers(state: dict[str, Any]) -> None:
         raise ModelFileError("The score of the rows out of the bag is no number.")
     if "leaf_samples_" in state:
         _check_samples(state["leaf_samples_"], store)
+    if "calibration_" in state:
+        check_levels(state["calibration_"])
 
 
 def _check_samples(samples: Any, store: ForestStore) -> None:
