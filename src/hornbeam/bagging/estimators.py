@@ -20,7 +20,7 @@ from sklearn.base import (
     RegressorMixin,
     clone,
 )
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -49,6 +49,7 @@ from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from hornbeam.tree.scaling import Totals, scaled_r2
 
 
 class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -218,7 +219,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
 
     def _oob_mean(self, rows: Rows, predict: Callable[..., Array], n_values: int) -> Array:
         """Mean prediction of each row by members that have not seen it; NaN where all have."""
-        total, count = np.zeros((rows.n_rows, n_values)), np.zeros(rows.n_rows)
+        total, count = Totals((rows.n_rows, n_values)), np.zeros(rows.n_rows)
         unseen = list(self._unseen_rows())
         some = [number for number in range(len(unseen)) if len(unseen[number])]
         jobs = (
@@ -231,7 +232,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
             for number in some
         )
         for number, values in zip(some, self._run(jobs), strict=True):
-            total[unseen[number]] += values.reshape(len(values), -1)
+            total.add(values.reshape(len(values), -1), unseen[number])
             count[unseen[number]] += 1
         if not count.all():
             warnings.warn(
@@ -240,8 +241,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
                 UserWarning,
                 stacklevel=4,
             )
-        with np.errstate(invalid="ignore"):
-            return total / count[:, None]
+        return total.mean(count[:, None])
 
     def _predict_with(self) -> tuple[Any, ...]:
         """What a member's prediction needs besides its rows."""
@@ -272,10 +272,12 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
             (predict, member, rows.part(None, features), *arguments)
             for member, features in zip(self.estimators_, self.estimators_features_, strict=True)
         )
-        total: Any = 0.0
+        total: Totals | None = None
         for values in self._run(jobs):
-            total = total + values
-        return np.asarray(total / len(self.estimators_))
+            total = total or Totals(values.shape)
+            total.add(values)
+        assert total is not None  # an ensemble has members
+        return total.mean(len(self.estimators_))
 
     @property
     def estimators_samples_(self) -> list[Array]:
@@ -568,7 +570,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     def _set_oob(self, rows: Rows, target: Array) -> None:
         mean = self._oob_mean(rows, member_values, self.n_outputs_)
         self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
-        self.oob_score_ = self._score_oob(r2_score, target, self.oob_prediction_)
+        self.oob_score_ = self._score_oob(scaled_r2, target, self.oob_prediction_)
 
     def predict(self, X: Any) -> Array:
         """Predict the target of each row: the mean over the members.
