@@ -250,17 +250,19 @@ def beats(desk, rank, feature, score):
     rounding explains what they differ by (kernels/ties.py). Those of a larger one are compared
     as they are, so that it does not matter who finds what first, and noted for
     `settle.prefer_lower`.
+
     A tree of a forest is grown by one thread, and takes features in a random order: the
     first of equally good splits is any of them. Two rows, which every feature that varies
     parts as well as another, would else always be parted by the first one.
     """
+    best_score, best_feature = desk.best_score[rank], desk.best_feature[rank]
     if score == -math.inf or score != score:
         return False
+    if desk.words[WORD_FIRST_WINS] != 0:
+        return score > best_score
     desk.feature_score[feature] = max(desk.feature_score[feature], score)
-    best_score, best_feature = desk.best_score[rank], desk.best_feature[rank]
     tie = desk.tie[rank] if feature != best_feature else 0.0
-    earlier = feature < best_feature and desk.words[WORD_FIRST_WINS] == 0
-    return score > best_score + tie or (earlier and score >= best_score - tie)
+    return score > best_score + tie or (feature < best_feature and score >= best_score - tie)
 
 
 @part
