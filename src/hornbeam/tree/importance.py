@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hornbeam.dtypes import STAT, Array
+from hornbeam.dtypes import Array
+from hornbeam.tree.scaling import weights_of
 from hornbeam.tree.storage import Tree
 
 
@@ -16,9 +17,7 @@ def relative_gain(tree: Tree) -> Array:
     inner = np.flatnonzero(~tree.is_leaf)
     if np.isinf(tree.impurity).any():
         return _gain_of_means(tree, inner)
-    weight, whole = tree.weight, tree.weight[0]
-    if tree.impurity.max() > np.finfo(STAT).max / whole:
-        weight, whole = weight / whole, 1.0
+    weight, whole = weights_of(tree)
     gain = weight * tree.impurity
     children = np.zeros(tree.node_count)
     np.add.at(children, tree.parent[1:], gain[1:])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.dtypes import Array
+from hornbeam.dtypes import STAT, Array
 from hornbeam.tree.storage import Tree
 
 _LARGE_EXPONENT = 300
@@ -80,6 +80,17 @@ class Scaling:
                 value=np.ldexp(tree.value, self.exponent) + self.offset,
                 impurity=np.ldexp(tree.impurity, self.degree * self.exponent),
             )
+
+
+def weights_of(tree: Tree) -> tuple[Array, float]:
+    """Weights of nodes to multiply impurities with, and what the products are to be divided by.
+
+    These are shares of the whole where a product with a weight may be beyond all numbers.
+    """
+    whole = float(tree.weight[0])
+    if tree.impurity.max() <= np.finfo(STAT).max / whole:
+        return tree.weight, whole
+    return tree.weight / whole, 1.0
 
 
 def is_large(values: Array) -> bool:
