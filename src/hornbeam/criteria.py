@@ -58,6 +58,14 @@ from hornbeam.kernels.split_cuts import (
     make_moment_cuts_search,
 )
 from hornbeam.kernels.split_random_categories import make_class_random_category_search
+from hornbeam.kernels.state import (
+    TIES_BY_CLASSES,
+    TIES_BY_DIFFERENCE,
+    TIES_BY_IMPURITY,
+    TIES_BY_LOGS,
+    TIES_BY_MEDIANS,
+    TIES_BY_SQUARES,
+)
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
 
@@ -263,6 +271,7 @@ class Criterion:
     random_category_search: Any = None  # see kernels/split_random_categories.py
     block_judge: Any = None  # see kernels/block.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
+    ties: int = TIES_BY_IMPURITY  # how large what its scores round is (kernels/ties.py)
 
     @property
     def second_moment(self) -> Literal["squares", "logs"]:
@@ -338,17 +347,22 @@ REGRESSION_CRITERIA: dict[str, tuple[Callable[..., float], Callable[..., float] 
     "poisson": (poisson_deviance, _poisson_score),
 }
 ABSOLUTE_ERROR = "absolute_error"
+_TIES = {
+    "squared_error": TIES_BY_SQUARES,
+    "friedman_mse": TIES_BY_DIFFERENCE,
+    "poisson": TIES_BY_LOGS,
+}
 
 
 @cache
 def built_in(name: str, single: bool) -> Criterion:
     """A built-in criterion, compiled when it is first asked for."""
     if name == ABSOLUTE_ERROR:
-        return Criterion(name, "order", scan_order, sum_order)
+        return Criterion(name, "order", scan_order, sum_order, ties=TIES_BY_MEDIANS)
     if name in CLASSIFICATION_CRITERIA:
         criterion = _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
-        return replace(criterion, perfect_score=0.0)
-    return _moment_criterion(name, *REGRESSION_CRITERIA[name], name)
+        return replace(criterion, perfect_score=0.0, ties=TIES_BY_CLASSES)
+    return replace(_moment_criterion(name, *REGRESSION_CRITERIA[name], name), ties=_TIES[name])
 
 
 @cache

@@ -35,7 +35,9 @@ STAT: Final = np.float64
 EPSILON: Final = 2.0**-52  # an impurity or gain this small is none
 
 # --- the stored tree ---------------------------------------------------------------
+# Node numbers count through all trees of an ensemble where a kernel needs them so.
 NODE: Final = np.int32
+MAX_NODES: Final = 2**31 - 1
 FEATURE: Final = np.int32
 NO_FEATURE: Final = -1
 NO_CHILD: Final = 0  # the root is nobody's child, so 0 is free to mean "leaf"

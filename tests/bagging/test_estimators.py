@@ -101,6 +101,22 @@ def test_oob_of_a_regressor_equals_a_naive_one(n_outputs: int) -> None:
     assert model.predict(XR).shape == target.shape
 
 
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("estimator", [None, hb.RandomForestRegressor(n_estimators=3)], ids=repr)
+def test_targets_near_the_largest_number(estimator: Any, n_outputs: int) -> None:
+    """The sum of what the members predict is beyond all numbers, their mean is not."""
+    random = np.random.default_rng(3)
+    y = random.uniform(0.4, 0.9, (250, n_outputs)) * np.sign(XR[:, :n_outputs])
+    y = y[:, 0] if n_outputs == 1 else y
+    model = Regressor(estimator, 25, oob_score=True, random_state=0)
+    expected = model.fit(XR, y).predict(XR), model.oob_prediction_, model.oob_score_
+    large = model.fit(XR, np.ldexp(y, 1024))
+    found = large.predict(XR), large.oob_prediction_
+    for one, other in zip(found, expected, strict=False):
+        np.testing.assert_allclose(np.ldexp(one, -1024), other, rtol=1e-12)
+    assert large.oob_score_ == pytest.approx(expected[2], rel=1e-9)
+
+
 def test_rows_that_everybody_has_seen_have_no_oob_prediction() -> None:
     with pytest.warns(UserWarning, match="no out-of-bag prediction"):
         model = Classifier(None, 2, oob_score=True, random_state=0).fit(X, LABEL)

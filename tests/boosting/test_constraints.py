@@ -92,6 +92,25 @@ def test_every_loss_and_step_keeps_the_directions(params: dict[str, Any]) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        *LOSSES[:6],
+        {"loss": "absolute_error", "growth": "symmetric"},
+        {"loss": "quantile", "quantile": 0.2, "growth": "symmetric"},
+    ],
+    ids=repr,
+)
+def test_constraints_do_not_depend_on_the_units_of_y(params: dict[str, Any]) -> None:
+    """Leaves that are chosen anew are in the units of y, the slopes of a tree need not be."""
+    model = small(Regressor, monotonic_constraints=[1, -1, 0, 1], **params)
+    expected = model.fit(X, LEVEL).predict(X)
+    for exponent in (-14, 14):
+        found = model.fit(X, np.ldexp(LEVEL, exponent)).predict(X)
+        np.testing.assert_allclose(np.ldexp(found, -exponent), expected, rtol=1e-5, atol=1e-6)
+        assert hb.check_constraints(model) == []
+
+
 @pytest.mark.mission("G5")
 def test_names_and_two_classes() -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 
 from hornbeam import losses
-from hornbeam.boosting.leaf_rules import leaf_values
+from hornbeam.boosting.leaf_rules import keep_order, leaf_values
 
 N = 240
 
@@ -143,3 +143,47 @@ def test_the_square_root_prefers_the_crowd_over_the_middle():
     values = leaf_values(loss, y, np.ones(7), np.zeros(7), [np.arange(7)])
     totals = [np.sqrt(np.abs(y - v)).sum() for v in y]
     assert np.sqrt(np.abs(y - values[0])).sum() == pytest.approx(min(totals))
+
+
+def random_tree(seed, n_splits):
+    """First children of the nodes of a tree, numbered as it grew leaf by leaf."""
+    rng = np.random.default_rng(seed)
+    child = np.zeros(1, np.int64)
+    for _ in range(n_splits):
+        child[rng.choice(np.flatnonzero(child == 0))] = len(child)
+        child = np.concatenate([child, [0, 0]])
+    return child, rng
+
+
+def leaves_below(child, node):
+    below = [node] if child[node] == 0 else []
+    for branch in range(2 if child[node] else 0):
+        below += leaves_below(child, child[node] + branch)
+    return below
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("seed", range(20))
+def test_values_are_brought_into_order(seed):
+    """All leaves on one side of a constrained split are above all on the other."""
+    child, rng = random_tree(seed, 1 + seed)
+    direction = np.where(child > 0, rng.integers(-1, 2, len(child)), 0)
+    count = rng.integers(0, 9, len(child))
+    value = rng.normal(size=len(child))
+    found = keep_order(child, direction, count, value)
+    leaf = child == 0
+    assert value[leaf].min() <= found[leaf].min() and found[leaf].max() <= value[leaf].max()
+    for node in np.flatnonzero(direction):
+        left, right = (found[leaves_below(child, child[node] + b)] for b in range(2))
+        assert left.max() <= right.min() if direction[node] > 0 else right.max() <= left.min()
+    again = keep_order(child, np.zeros_like(child), count, value)
+    np.testing.assert_array_equal(again[leaf], value[leaf])
+
+
+@pytest.mark.quick
+def test_values_in_order_stay_and_others_meet_at_their_mean():
+    child, count = np.array([1, 0, 0]), np.array([4, 1, 3])
+    up = np.array([1, 0, 0])
+    assert keep_order(child, up, count, np.array([9.0, 1.0, 5.0]))[1:].tolist() == [1.0, 5.0]
+    assert keep_order(child, up, count, np.array([9.0, 5.0, 1.0]))[1:].tolist() == [2.0, 2.0]
+    assert keep_order(child, -up, count, np.array([9.0, 5.0, 1.0]))[1:].tolist() == [5.0, 1.0]

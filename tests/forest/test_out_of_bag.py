@@ -166,3 +166,40 @@ def test_what_permutation_needs() -> None:
     plain = hb.ExtraTreesClassifier(n_estimators=2).fit(X, LABEL)
     with pytest.raises(ValueError, match="needs rows out of the bag"):
         plain.importances("permutation", X, LABEL)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("forest", [hb.RandomForestRegressor, hb.ExtraTreesRegressor])
+def test_targets_near_the_largest_number(forest: Any, criterion: str, n_outputs: int) -> None:
+    """The sum of what the trees predict is beyond all numbers, their mean is not."""
+    random = np.random.default_rng(3)
+    rows = random.normal(size=(90, 3))
+    y = random.uniform(0.4, 0.9, (90, n_outputs)) * np.sign(rows[:, :n_outputs])
+    y = y[:, 0] if n_outputs == 1 else y
+    model = forest(
+        n_estimators=12, criterion=criterion, bootstrap=True, oob_score=True, random_state=0
+    )
+    plain = model.fit(rows, y)
+    expected = plain.predict(rows), plain.oob_prediction_
+    scores = plain.oob_score_, plain.importances(), plain.importances("permutation", rows, y)
+    large = model.fit(rows, np.ldexp(y, 1024))
+    for found, wanted in zip((large.predict(rows), large.oob_prediction_), expected, strict=True):
+        np.testing.assert_allclose(np.ldexp(found, -1024), wanted, rtol=1e-12, equal_nan=True)
+    own = large.importances(), large.importances("permutation", rows, np.ldexp(y, 1024))
+    for found, wanted in zip((large.oob_score_, *own), scores, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_early_stopping_and_warm_start_of_large_targets() -> None:
+    random = np.random.default_rng(4)
+    rows, sizes = random.normal(size=(90, 3)), np.where(np.arange(90) % 30 == 0, 0, -40)
+    y = np.ldexp(random.uniform(0.5, 1.0, 90), 1024 + sizes)  # few of them are so large
+    params = {"random_state": 0, "early_stopping": True, "n_iter_no_change": 2}
+    forest = hb.RandomForestRegressor(n_estimators=40, **params).fit(rows, y)
+    assert np.isfinite(forest.oob_prediction_[~np.isnan(forest.oob_prediction_)]).all()
+    assert np.isfinite(forest.predict(rows)).all()
+    half = hb.RandomForestRegressor(n_estimators=20, random_state=0, warm_start=True).fit(rows, y)
+    whole = hb.RandomForestRegressor(n_estimators=40, random_state=0).fit(rows, y)
+    again = half.set_params(n_estimators=40).fit(rows, y)
+    np.testing.assert_array_equal(again.predict(rows), whole.predict(rows))

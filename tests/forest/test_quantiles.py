@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,23 @@ def test_samples_are_saved(tmp_path: Any) -> None:
     model.save(tmp_path / "model")
     loaded = hb.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("least", [1e-45, 1e-300])
+def test_rows_that_weigh_next_to_nothing_are_saved(
+    forest: Any, least: float, tmp_path: Any
+) -> None:
+    """What such a row is worth in its leaf is below all float32."""
+    weight = np.where(np.arange(N) % 3 == 0, least, 1.0)
+    model = grown(forest).fit(X, Y, weight)
+    assert model.leaf_samples_.share.min() > 0.0
+    model.save(tmp_path / "model")
+    expected = model.predict_interval(X)
+    for again in (hb.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict_interval(X), expected)
+    heavy = np.sort(Y[weight == 1.0])
+    assert np.isin(expected[:, 0], heavy).all()  # no row without weight is a quantile
 
 
 def test_what_quantiles_need() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
 import hornbeam as hb
+from hornbeam.tree.scaling import Totals, scaled_r2
 
 CRITERIA = ["squared_error", "friedman_mse", "absolute_error"]
 
@@ -84,3 +89,61 @@ def test_min_impurity_decrease_is_in_the_users_units():
     assert_same_questions(plain, scaled)
     assert plain.get_n_leaves() > 2
     assert scaled.tree_.impurity == pytest.approx(np.ldexp(plain.tree_.impurity, -120), rel=1e-9)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("size", [1e200, 1e306, 1.7e308])
+def test_importances_do_not_depend_on_units(criterion, size):
+    """The squares of such targets are beyond all numbers, their importances are not."""
+    X, y = table()
+    y /= np.abs(y).max()
+    for n_outputs in (1, 2):
+        Y = y if n_outputs == 1 else np.column_stack([y, X[:, 1] / 10])
+        tree = hb.DecisionTreeRegressor(criterion=criterion, max_depth=5)
+        expected = tree.set_params(ccp_alpha=0.0).fit(X, Y).feature_importances_
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = tree.set_params(ccp_alpha=0.1).fit(X, size * Y).feature_importances_
+        assert found == pytest.approx(expected, rel=1e-9)
+        assert np.isfinite(tree.predict(X)).all()
+
+
+@pytest.mark.quick
+def test_means_of_numbers_near_the_largest_one():
+    rng = np.random.default_rng(0)
+    members = [rng.choice([-1.7e308, 1.7e308, 5.0], 30) for _ in range(7)]
+    totals = Totals((30,))
+    totals.add(np.ones(10), slice(10))
+    for member in members:
+        totals.add(member)
+    exact = [Fraction(i < 10) + sum(Fraction(float(m[i])) for m in members) for i in range(30)]
+    count = np.where(np.arange(30) < 10, 8, 7)
+    expected = [float(total / int(n)) for total, n in zip(exact, count, strict=True)]
+    assert totals.mean(count) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.quick
+def test_means_of_everyday_numbers_are_plain_sums_over_counts():
+    members = np.random.default_rng(1).normal(size=(9, 40))
+    totals, total = Totals((40,)), np.zeros(40)
+    for member in members:
+        totals.add(member)
+        total += member
+    np.testing.assert_array_equal(totals.mean(9), total / 9)
+    assert np.isnan(Totals((1,)).mean(np.zeros(1)))[0]
+    infinite = Totals((2,))
+    infinite.add(np.array([np.inf, 1.0]))
+    assert infinite.mean(1).tolist() == [np.inf, 1.0]
+
+
+@pytest.mark.quick
+def test_r2_does_not_depend_on_units():
+    rng = np.random.default_rng(2)
+    y, w = rng.normal(size=(50, 2)), rng.random(50)
+    found = y + rng.normal(size=(50, 2))
+    expected = r2_score(y, found, sample_weight=w)
+    assert scaled_r2(y, found, w) == expected
+    for exponent in (-900, 900):
+        scaled = [np.ldexp(values, [exponent, 0]) for values in (y, found)]
+        assert scaled_r2(*scaled, w) == pytest.approx(expected, rel=1e-12)

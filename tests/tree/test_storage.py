@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import hornbeam as hb
 from hornbeam.tree.storage import TREE_FIELDS, Tree
@@ -103,3 +104,47 @@ def test_category_set_reads_the_bits():
     tree = replace(leaf, set_start=np.array([0, 2, 2, 2]), set_words=words)
     assert tree.category_set(0).tolist() == [3, 63, 65]
     assert tree.category_set(1).tolist() == []
+
+
+ENSEMBLES = [
+    hb.RandomForestRegressor(n_estimators=8, n_jobs=2),
+    hb.ExtraTreesRegressor(n_estimators=8),
+    hb.RandomTreesEmbedding(n_estimators=8),
+    hb.IsolationForest(n_estimators=8),
+    hb.IsolationForest(n_estimators=8, extension_level=1),
+    hb.GradientBoostingRegressor(n_estimators=8, min_samples_leaf=1),
+]
+
+
+@pytest.mark.parametrize("model", ENSEMBLES, ids=repr)
+def test_more_nodes_than_numbers_are_an_error(model, monkeypatch):
+    """Node numbers are int32: they must not wrap, in a fit or when more trees are added."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    model = clone(model).set_params(random_state=0, warm_start=True)
+    model.fit(X, y)
+    store = getattr(model, "store_", None)
+    n_nodes = store.n_nodes if store else sum(tree.node_count for tree in model.ensemble_.trees)
+    sentence = rf"have \d+ nodes, but a model can have at most {n_nodes}.*fewer trees"
+    monkeypatch.setattr("hornbeam.tree.storage.MAX_NODES", n_nodes)
+    clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=sentence):
+        model.set_params(n_estimators=9).fit(X, y)
+    with pytest.raises(ValueError, match=sentence):
+        clone(model).fit(X, y)
+
+
+def test_room_for_nodes_grows_up_to_the_limit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6_000, 2)), rng.normal(size=6_000)
+    tree = hb.DecisionTreeRegressor(n_jobs=1)
+    n_nodes = tree.fit(X, y).tree_.node_count
+    digest = tree.digest()
+    for limit, room in ((n_nodes, 8), (n_nodes // 2, 0)):
+        monkeypatch.setattr("hornbeam.tree.storage.MAX_NODES", limit + room)
+        monkeypatch.setattr("hornbeam.tree.grower.MAX_NODES", limit + room)
+        if room:
+            assert tree.fit(X, y).digest() == digest
+        else:
+            with pytest.raises(ValueError, match="nodes, but a model can have at most"):
+                tree.fit(X, y)

@@ -23,7 +23,7 @@ from sklearn.base import (
     RegressorMixin,
     clone,
 )
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -64,6 +64,7 @@ from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
 from hornbeam.runtime.team import run_in_order, thread_count
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from hornbeam.tree.scaling import Totals, scaled_r2
 
 
 class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -261,7 +262,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
 
     def _oob_mean(self, rows: Rows, predict: Callable[..., Array], n_values: int) -> Array:
         """Mean prediction of each row by members that have not seen it; NaN where all have."""
-        total, count = np.zeros((rows.n_rows, n_values)), np.zeros(rows.n_rows)
+        total, count = Totals((rows.n_rows, n_values)), np.zeros(rows.n_rows)
         unseen = list(self._unseen_rows())
         some = [number for number in range(len(unseen)) if len(unseen[number])]
 
@@ -274,7 +275,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
 
         def add(values: Array) -> None:
             told = unseen[next(turns)]
-            total[told] += values.reshape(len(values), -1)
+            total.add(values.reshape(len(values), -1), told)
             count[told] += 1
 
         self._run(predict, arguments, len(some), add)
@@ -285,8 +286,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
                 UserWarning,
                 stacklevel=5,  # the caller of fit
             )
-        with np.errstate(invalid="ignore"):
-            return total / count[:, None]
+        return total.mean(count[:, None])
 
     def _predict_with(self) -> tuple[Any, ...]:
         """What a member's prediction needs besides its rows."""
@@ -314,7 +314,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         check_is_fitted(self, "estimators_")
         rows = read_rows(X, self, fitted=True)
         members = list(zip(self.estimators_, self.estimators_features_, strict=True))
-        total: Any = 0.0
+        total: Totals | None = None
 
         def arguments_of(number: int) -> tuple[Any, ...]:
             member, features = members[number]
@@ -322,10 +322,12 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
 
         def add(values: Array) -> None:
             nonlocal total
-            total = total + values
+            total = total or Totals(values.shape)
+            total.add(values)
 
         self._run(predict, arguments_of, len(members), add)
-        return np.asarray(total / len(members))
+        assert total is not None  # an ensemble has members
+        return total.mean(len(members))
 
     @property
     def estimators_samples_(self) -> list[Array]:
@@ -661,7 +663,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     def _set_oob(self, rows: Rows, target: Array) -> None:
         mean = self._oob_mean(rows, member_values, self.n_outputs_)
         self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
-        self.oob_score_ = self._score_oob(r2_score, target, self.oob_prediction_)
+        self.oob_score_ = self._score_oob(scaled_r2, target, self.oob_prediction_)
 
     def predict(self, X: Any) -> Array:
         """Predict the target of each row: the mean over the members.

@@ -30,7 +30,7 @@ from hornbeam.boosting.grower import (
     GrownTree,
     TreeGrower,
 )
-from hornbeam.boosting.leaf_rules import leaf_values
+from hornbeam.boosting.leaf_rules import keep_order, leaf_values
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.symmetric import SymmetricGrower
 from hornbeam.boosting.table import CodedTable
@@ -214,7 +214,8 @@ def _refit_leaves(
     """Choose the values of the leaves anew, by the loss's own rule or a line search.
 
     ``before`` are the scores at the start of the round: all trees of a round, one per
-    class, start from the same place. Constraints hold for the new values, too.
+    class, start from the same place. Constraints hold for the new values, too; those that the
+    tree was grown with bound its steps, which are in the units of the slopes, not of y.
     """
     scores, leaf = grower.scores, tree.child == 0
     values = leaf_values(
@@ -228,9 +229,11 @@ def _refit_leaves(
         scores.groups if len(scores.groups) > 1 else None,
     )
     limit = grower.rules.max_delta_step or np.inf
-    values = np.clip(np.clip(values, -limit, limit), tree.lower[leaf], tree.upper[leaf])
     tree.value = tree.step.copy()
-    tree.value[leaf] = values
+    tree.value[leaf] = np.clip(values, -limit, limit)
+    if grower.rules.monotone is not None:
+        direction = np.where(leaf, 0, grower.table.monotone[tree.feature])
+        tree.value[leaf] = keep_order(tree.child, direction, tree.count, tree.value)[leaf]
 
 
 # --- draws -------------------------------------------------------------------------------

@@ -104,8 +104,8 @@ class GrownTree:
     """A tree as growing leaves it behind, with codes instead of thresholds."""
 
     __slots__ = (
-        "child", "count", "cut", "feature", "gradient", "hessian", "lower", "member",
-        "missing_left", "penalty", "step", "upper", "value",
+        "child", "count", "cut", "feature", "gradient", "hessian", "member", "missing_left",
+        "penalty", "step", "value",
     )  # fmt: skip
 
     def __init__(
@@ -120,8 +120,6 @@ class GrownTree:
         self.gradient = nodes.gradient[:n_nodes] * units[0]
         self.hessian = nodes.hessian[:n_nodes] * units[1]
         self.count = nodes.last[:n_nodes] - nodes.first[:n_nodes]
-        self.lower = nodes.lower[:n_nodes].copy()
-        self.upper = nodes.upper[:n_nodes].copy()
         self.step = nodes.value[:n_nodes].copy()  # the Newton step of each node
         self.value = self.step  # what it adds to a score
 

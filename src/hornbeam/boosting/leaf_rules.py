@@ -81,6 +81,44 @@ def leaf_values(
     return values
 
 
+def keep_order(child: Array, direction: Array, count: Array, value: Array) -> Array:
+    """Bring values of leaves into the order that monotone constraints ask for.
+
+    As in growing, the children of a constrained split are kept apart by a border between
+    them: the middle of what they predict on the whole or, where that is the wrong way round,
+    the mean of both. Values beyond the borders above them are moved to these.
+
+    Parameters
+    ----------
+    child : integer array
+        First of two neighbouring children of each node, which come after it; 0 for a leaf.
+    direction : integer array
+        +1 or -1 for nodes that ask for a constrained feature, else 0.
+    count : array
+        Rows of each node.
+    value : float64 array
+        Of each node; those of inner nodes do not matter.
+
+    Returns
+    -------
+    float64 array
+        The values of the leaves, and the means of the leaves below inner nodes.
+    """
+    mean, inner = value.copy(), np.flatnonzero(child != 0)
+    for node in inner[::-1]:
+        below = slice(child[node], child[node] + 2)
+        mean[node] = np.average(mean[below], weights=np.maximum(count[below], 1))
+    lower, upper = np.full(len(value), -np.inf), np.full(len(value), np.inf)
+    for node in inner:
+        left = child[node]
+        lower[left : left + 2], upper[left : left + 2] = lower[node], upper[node]
+        if direction[node] != 0:
+            low, high = (left, left + 1) if direction[node] > 0 else (left + 1, left)
+            between = 0.5 * (mean[low] + mean[high]) if mean[low] <= mean[high] else mean[node]
+            lower[high] = upper[low] = np.clip(between, lower[node], upper[node])
+    return np.clip(mean, lower, upper)
+
+
 def _gather(weight: Array, rows: Array) -> Array:
     """Weights of some rows; a shared weight stays one that takes no memory."""
     return np.broadcast_to(weight[0], len(rows)) if weight.strides == (0,) else weight[rows]

@@ -61,10 +61,6 @@ class Measure(ABC):
     def value(self, sums: Array) -> Array:
         """What rows with these sums are predicted to be: class shares, means or medians."""
 
-    def bounded_value(self, sums: Array) -> Array:
-        """The value that a monotone constraint looks at when it judges a cut."""
-        return np.asarray(self.value(sums)[:, -1])
-
     def sides(self, cuts: Cuts, group: Array) -> tuple[Array, Array]:
         """Sums of the rows on both sides of every cut."""
         sums = self.sums(group, cuts.n_groups + 1)
@@ -181,7 +177,7 @@ class OrderMeasure(Measure):
     """Medians; the sums are the weight, the median of each output and the loss around them.
 
     Where half of the weight is below, any value between two rows is a median: their middle is
-    predicted, and the lower one (the last but one of the sums) is what constraints look at.
+    predicted, and is what constraints look at.
     """
 
     def __init__(self, criterion: Any, weight: Array, values: Array) -> None:
@@ -197,15 +193,15 @@ class OrderMeasure(Measure):
         """Weight, medians and the mean absolute error of some of the rows."""
         w = self.weight * chosen
         ordered = zip(self.values.T, self.order.T, strict=True)
-        medians, lower = zip(*(_medians(y[o], w[o]) for y, o in ordered), strict=True)
+        medians = [_median(y[o], w[o]) for y, o in ordered]
         loss, whole = (w[:, None] * np.abs(self.values - medians)).sum(), w.sum()
         mean = loss / (whole * len(medians)) if whole > 0 else 0.0
-        return np.array([whole, *medians, lower[0], mean])
+        return np.array([whole, *medians, mean])
 
     def sides(self, cuts: Cuts, group: Array) -> tuple[Array, Array]:
         """Medians do not add up: both sides of every cut are summed up anew."""
         masks = [cuts.left(i)[group] for i in range(len(cuts))]
-        width = 3 + self.values.shape[1]
+        width = 2 + self.values.shape[1]
         left = np.array([self._sum_up(mask) for mask in masks]).reshape(-1, width)
         right = np.array([self._sum_up(~mask) for mask in masks]).reshape(-1, width)
         return left, right
@@ -222,21 +218,17 @@ class OrderMeasure(Measure):
 
     def value(self, sums: Array) -> Array:
         """Medians."""
-        return np.asarray(sums[..., 1:-2])
-
-    def bounded_value(self, sums: Array) -> Array:
-        """The lower median."""
-        return np.asarray(sums[:, -2])
+        return np.asarray(sums[..., 1:-1])
 
 
-def _medians(y: Array, w: Array) -> tuple[float, float]:
-    """Weighted median of ascending values (their middle if there are two), and the lower one."""
+def _median(y: Array, w: Array) -> float:
+    """Weighted median of ascending values: their middle if there are two."""
     below, half = np.cumsum(w), 0.5 * w.sum()
     counted = np.flatnonzero(w > 0)
     if not len(counted):
-        return 0.0, 0.0
+        return 0.0
     place = int(np.argmax(below >= half))
     later = counted[counted > place]
     if below[place] == half and len(later):
-        return float(0.5 * y[place] + 0.5 * y[later[0]]), float(y[place])
-    return float(y[place]), float(y[place])
+        return float(0.5 * y[place] + 0.5 * y[later[0]])
+    return float(y[place])

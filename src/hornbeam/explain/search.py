@@ -112,7 +112,7 @@ def _gains(measure: Measure, cuts: Cuts, group: Array, limits: Limits) -> Array:
         allowed &= (side[:, 0] >= limits.min_weight_leaf) & (side[:, 0] > 0.0)
     if limits.direction != 0:
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = measure.bounded_value(left), measure.bounded_value(right)
+            low, high = measure.value(left)[:, -1], measure.value(right)[:, -1]
         for value in (low, high):
             allowed &= (limits.lower <= value) & (value <= limits.upper)
         allowed &= (low - high) * limits.direction <= 0

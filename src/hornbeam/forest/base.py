@@ -277,18 +277,19 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """X as a matrix that the trees can walk on, checked."""
         return self.schema_.read(X, type(self).__name__)
 
-    def _scores(self, X: Any, hard: bool = False) -> Array:
-        """Sum of what all trees predict."""
+    def _predicted(self, X: Any, mean: bool, hard: bool = False) -> Array:
+        """Sum, or mean, of what all trees predict."""
         if "store_" not in self.__dict__:
             check_is_fitted(self)
+        ask = self.store_.means if mean else self.store_.scores
         if self.schema_.takes_as_is(X, type(self).__name__):
-            scores = self.store_.scores(X, self.n_jobs, hard=hard)
-            if scores is not None:
-                return scores
+            found = ask(X, self.n_jobs, hard=hard)
+            if found is not None:
+                return found
         # something else than a plain array, or one with an infinite value: read says so
-        scores = self.store_.scores(self._read(X), self.n_jobs, hard=hard)
-        assert scores is not None
-        return scores
+        found = ask(self._read(X), self.n_jobs, hard=hard)
+        assert found is not None
+        return found
 
     @property
     def estimators_(self) -> ForestTrees:

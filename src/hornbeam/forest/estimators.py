@@ -91,7 +91,7 @@ class ForestClassifier(OutputProbabilities, BaseForest):
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        scores = self._scores(X, self.voting == "hard")
+        scores = self._predicted(X, mean=False, hard=self.voting == "hard")
         if self.n_outputs_ == 1:
             return self.classes_[scores.argmax(axis=1)]
         blocks = self._blocks(scores)
@@ -113,8 +113,7 @@ class ForestClassifier(OutputProbabilities, BaseForest):
         -------
         array of shape (n_samples, n_classes), or a list of them with several outputs
         """
-        shares = self._scores(X, self.voting == "hard")
-        shares /= self.store_.n_trees
+        shares = self._predicted(X, mean=True, hard=self.voting == "hard")
         return shares if self.n_outputs_ == 1 else self._blocks(shares)
 
 
@@ -177,8 +176,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        means = self._scores(X)
-        means /= self.store_.n_trees
+        means = self._predicted(X, mean=True)
         return means[:, 0] if self.n_outputs_ == 1 else means
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Array:

@@ -22,7 +22,7 @@ from hornbeam.output.modelfile import take_array
 from hornbeam.output.validate import checked_array
 from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, check_node_count
 
 _CHUNK_ROWS = 2048
 _DENSE_BYTES = 1 << 23
@@ -40,6 +40,7 @@ class PlaneEnsemble:
 
     def __init__(self, trees: Sequence[Tree], planes: Planes) -> None:
         self.trees = tuple(trees)
+        check_node_count(sum(tree.node_count for tree in self.trees))
         self.planes = planes
         self._lock = threading.Lock()
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
-from sklearn.metrics import r2_score
 
 from hornbeam.data.target import read_values, read_weights
 from hornbeam.dtypes import Array
@@ -16,6 +15,7 @@ from hornbeam.forest.bags import Bags, derive_key
 from hornbeam.forest.store import ForestStore
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.estimators import join_outputs
+from hornbeam.tree.scaling import HEADROOM, is_large, scaled_r2
 from hornbeam.tree.task import Task
 
 _SHUFFLE = 3  # of a tree's keys, beside its bag
@@ -33,13 +33,22 @@ class OutOfBag:
         self.classes = fitted.get("classes_")
         self.n_outputs = fitted["n_outputs_"]
         self.y = self._named(_labels(task)) if self.classifier else read_values(y, "")
+        self.shrunk = not self.classifier and is_large(self.y)
         self.counted = task.target.weight > 0  # other rows are as good as not there
         self.sums: Array = np.zeros(0)
         self.votes: Array = np.zeros(0)
 
     def add(self, store: ForestStore, first: int) -> None:
         """Let more trees vote; ``first`` is the number of the first of them."""
-        sums, votes = _scores(store, self.task, self.bags, self.n_jobs, first, self.hard)
+        found = store.scores_where(
+            self.task.matrix,
+            self.n_jobs,
+            lambda tree: self.bags.counts(first + tree),
+            hard=self.hard,
+            shrunk=self.shrunk,
+        )
+        assert found is not None  # the matrix was checked when it was read
+        sums, votes = found
         if len(self.sums):
             sums, votes = self.sums + sums, self.votes + votes
         self.sums, self.votes = sums, votes
@@ -48,7 +57,8 @@ class OutOfBag:
     def means(self) -> Array:
         """What the trees predict on average; NaN for rows that were in all bags."""
         with np.errstate(invalid="ignore"):
-            return self.sums / self.votes[:, None]
+            means: Array = self.sums / self.votes[:, None]
+        return np.ldexp(means, HEADROOM) if self.shrunk else means
 
     def prediction(self) -> Array:
         """Class or value of each row, (rows, outputs)."""
@@ -75,7 +85,7 @@ class OutOfBag:
             one = y.shape[1] == 1
             return float(self.own_score(y[:, 0], found[:, 0]) if one else self.own_score(y, found))
         if not self.classifier:
-            return float(r2_score(y, found))
+            return scaled_r2(y, found)
         return float(np.mean(np.all(y == found, axis=1)))
 
     def attributes(self) -> dict[str, Any]:
@@ -96,16 +106,6 @@ class OutOfBag:
             return {**found, name: np.split(self.means, counts, axis=1)}
         one_value = not self.classifier and self.n_outputs == 1
         return {**found, name: self.means[:, 0] if one_value else self.means}
-
-
-def _scores(
-    store: ForestStore, task: Task, bags: Bags, n_jobs: int | None, first: int, hard: bool
-) -> tuple[Array, Array]:
-    found = store.scores_where(
-        task.matrix, n_jobs, lambda tree: bags.counts(first + tree), hard=hard
-    )
-    assert found is not None  # the matrix was checked when it was read
-    return found
 
 
 def _labels(task: Task) -> Array:
@@ -208,4 +208,6 @@ def _score_of_values(store: ForestStore, rows: Array, truth: Array, weight: Arra
     """R2 on these rows, mean over the outputs."""
     if len(truth) < 2:
         return 0.0
-    return float(r2_score(truth, store.scores(rows, 1), sample_weight=weight))
+    found = store.means(rows, 1)
+    assert found is not None  # rows of a table that was checked when it was read
+    return scaled_r2(truth, found, weight)

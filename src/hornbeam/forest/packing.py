@@ -126,11 +126,11 @@ class Packer:
     def _pack_tree(self, stage: Stage) -> tuple[ForestStore, Array]:
         task = self.task
         tree = task.tree(stage.nodes)
-        most = np.finfo(STAT).max / (2.0 * max(1.0, float(tree.weight[0])))
-        if tree.impurity[0] > most:  # squares of such targets are beyond all numbers
-            tree = replace(tree, impurity=np.minimum(tree.impurity, most))
         if self.ccp_alpha > 0.0:
             tree = prune_by_cost(tree, self.ccp_alpha)
         gains = feature_gains(tree, len(task.codes.n_codes))
+        most = np.finfo(STAT).max / (2.0 * max(1.0, float(tree.weight[0])))
+        if tree.impurity[0] > most:  # squares of such targets are beyond all numbers
+            tree = replace(tree, impurity=np.minimum(tree.impurity, most))
         keep_inner = task.criterion.summed == "order"
         return ForestStore.pack([tree], self.by_table, self.class_start, keep_inner), gains

@@ -16,6 +16,7 @@ from hornbeam.dtypes import Array
 
 _BLOCK_ENTRIES = 1 << 22  # training rows looked at in one go
 ROUNDING = 1e-6  # of a weight: shares are float32, so a sum that should be a level may miss it
+_LEAST_SHARE = float(np.finfo(np.float32).tiny)  # of a row that is hardly worth anything
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LeafSamples:
     rank : int32
         Training rows leaf by leaf, as places in ``values``.
     share : float32
-        Weight of each of them in its leaf; those of a leaf sum to 1.
+        Weight of each of them in its leaf, above 0; those of a leaf sum to 1.
     """
 
     values: Array
@@ -61,7 +62,7 @@ class LeafSamples:
             counts[root[tree] + 1 : root[tree + 1] + 1] = np.bincount(leaf, minlength=n_nodes)
             ranks.append(place[inside[by_leaf]])
             share = weight[inside] / total[leaf]
-            shares.append(share[by_leaf].astype(np.float32))
+            shares.append(np.maximum(share[by_leaf], _LEAST_SHARE).astype(np.float32))
         return cls(y[order], np.cumsum(counts), np.concatenate(ranks), np.concatenate(shares))
 
     def quantiles(self, leaves: Array, levels: Array) -> Array:

@@ -40,7 +40,8 @@ from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
 from hornbeam.kernels.forest_pack import renumber_nodes
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.team import run_parallel
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.scaling import HEADROOM, is_large
+from hornbeam.tree.storage import Tree, check_node_count
 
 # One node; the fields mean something else in a leaf (see kernels/forest.py).
 RECORD = np.dtype([("threshold", np.float64), ("child", np.int32), ("feature", np.int32)])
@@ -352,6 +353,28 @@ class ForestStore:
             table[np.arange(len(table)), first + best] = 1.0
         return self._walks_with(table)
 
+    @cached_property
+    def _is_large(self) -> bool:
+        """Whether the trees predict numbers whose sum may be beyond all numbers."""
+        leaves = self.nodes["threshold"][self.nodes["child"] < 0]
+        return is_large(self.table if self.by_table else leaves)
+
+    @cached_property
+    def _shrunk_walks(self) -> Walks:
+        """As `_walks`, with predictions so small that their sum is a number."""
+        nodes = _as_words(self.nodes).copy().view(RECORD)
+        if not self.by_table:
+            leaf = nodes["child"] < 0
+            nodes["threshold"][leaf] = np.ldexp(nodes["threshold"][leaf], -HEADROOM)
+        return replace(self, nodes=nodes)._walks_with(np.ldexp(self.table, -HEADROOM))
+
+    def _choose_walks(self, hard: bool, shrunk: bool) -> Walks:
+        if hard and not self.by_table:
+            raise ValueError("a regression forest has no classes to vote for: use hard=False")
+        if hard:
+            return self._hard_walks
+        return self._shrunk_walks if shrunk else self._walks
+
     def _walks_with(self, table: Array) -> Walks:
         inner = self.nodes["child"] >= 0
         asked = self.nodes["feature"][inner] & FEATURE_MASK
@@ -383,21 +406,29 @@ class ForestStore:
         last: int | None = None,
         checked: bool = True,
         hard: bool = False,
+        shrunk: bool = False,
     ) -> Array | None:
         """What the trees ``first:last`` predict, summed in the order of the trees.
 
         Returns float64 of shape (n_rows, n_values); None if the matrix holds an infinite
         value, which `Schema.read` has the words for. With ``checked=False`` infinite values
         are compared like any other. With ``hard=True`` a tree gives 1 to its most probable
-        class (the first of equals) of each output.
+        class (the first of equals) of each output. With ``shrunk=True`` predictions are divided
+        by 2**HEADROOM first, so that no sum is beyond all numbers.
         """
-        if hard and not self.by_table:
-            raise ValueError("a regression forest has no classes to vote for: use hard=False")
+        walks = self._choose_walks(hard, shrunk)
         first, last, _ = slice(first, last).indices(self.n_trees)
         scores = np.zeros((matrix.shape[0], self.n_values))
-        walks = self._hard_walks if hard else self._walks
         finite = walks.run(matrix, n_jobs, first, max(first, last), scores, checked=checked)
         return scores if finite else None
+
+    def means(self, matrix: Any, n_jobs: int | None = None, hard: bool = False) -> Array | None:
+        """What all trees predict on average; None as in `scores`."""
+        shrunk = self._is_large
+        means = self.scores(matrix, n_jobs, hard=hard, shrunk=shrunk)
+        if means is not None:
+            means /= self.n_trees
+        return np.ldexp(means, HEADROOM) if shrunk and means is not None else means
 
     def scores_where(
         self,
@@ -407,18 +438,18 @@ class ForestStore:
         first: int = 0,
         last: int | None = None,
         hard: bool = False,
+        shrunk: bool = False,
     ) -> tuple[Array, Array] | None:
         """Sums over the trees that a row is not in the bag of, and how many these are.
 
         ``in_bag(tree)`` says for each row whether (or how often) the tree was grown on it;
-        it is called once per tree, from several threads. None as in `scores`.
+        it is called once per tree, from several threads. None, ``hard`` and ``shrunk`` as in
+        `scores`.
         """
-        if hard and not self.by_table:
-            raise ValueError("a regression forest has no classes to vote for: use hard=False")
+        walks = self._choose_walks(hard, shrunk)
         first, last, _ = slice(first, last).indices(self.n_trees)
         n_rows = matrix.shape[0]
         scores, votes = np.zeros((n_rows, self.n_values)), np.zeros(n_rows, NODE)
-        walks = self._hard_walks if hard else self._walks
         step = max(1, min(last - first, _BAG_BYTES // max(1, n_rows)))
         for start in range(first, last, step):
             end = min(start + step, last)
@@ -557,6 +588,7 @@ class Collection:
 
     def __init__(self, n_nodes: int = 0) -> None:
         """Make room for so many nodes; more is made when needed."""
+        check_node_count(n_nodes)
         self.nodes = np.empty(n_nodes, RECORD)
         self.impurity = np.empty(n_nodes, np.float32)
         self.end = 0
@@ -570,6 +602,7 @@ class Collection:
                 f"that predicts {self.parts[0].n_values}: all must be made for the same target"
             )
         place = slice(self.end, self.end + store.n_nodes)
+        check_node_count(place.stop)
         if place.stop > len(self.nodes):
             self._make_room(place.stop + int(1.1 * n_more * store.n_nodes))
         self.impurity[place] = store.impurity

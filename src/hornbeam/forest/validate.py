@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.dtypes import WORD_BITS, Array
+from hornbeam.dtypes import MAX_NODES, WORD_BITS, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.store import RECORD, STORE_FIELDS, ForestStore
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK
-from hornbeam.output.validate import MAX_NODES, check_names, checked_array
+from hornbeam.output.validate import check_names, checked_array
 
 _UNITS = ("weight_unit", "impurity_unit")
 
@@ -88,10 +88,10 @@ def _check_sizes(columns: Mapping[str, Array], by_table: bool, n_values: int) ->
     every = np.arange(len(root))
     inside = (root >= 0) & (root <= n_nodes)
     _require(columns, "root", every, inside, f"there are {n_nodes} nodes")
-    if len(root) < 2 or root[0] != 0 or root[-1] != n_nodes:
+    if len(root) < 2 or root[0] != 0 or root[-1] != n_nodes or n_nodes > MAX_NODES:
         raise ModelFileError(f"root does not part the {n_nodes} nodes into trees.")
     sizes = np.diff(root)
-    sound = (sizes > 0) & (sizes % 2 == 1) & (sizes <= MAX_NODES)
+    sound = (sizes > 0) & (sizes % 2 == 1)
     _require(columns, "root", every[1:], sound, "a binary tree has an odd number of nodes")
     n_inner = (n_nodes - len(sizes)) // 2
     lengths = {"threshold": n_nodes, "feature": n_nodes, "impurity": n_nodes}

@@ -26,7 +26,11 @@ def value_of(problem, nodes, node):
 
 @step
 def hand_on_bounds(slots, node):
-    """Bound the values of a node's children by its own bounds and by their middle."""
+    """Bound the values of a node's children by its own bounds and by their middle.
+
+    The middle is within the node's own bounds, however the values of the children were
+    rounded: else a child would have bounds that no value keeps.
+    """
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     child = int64(nodes.child[node])
     for branch in range(2):
@@ -35,6 +39,7 @@ def hand_on_bounds(slots, node):
     direction = problem.monotone[nodes.feature[node]]
     if direction != 0:
         between = 0.5 * (value_of(problem, nodes, child) + value_of(problem, nodes, child + 1))
+        between = min(max(between, nodes.lower[node]), nodes.upper[node])
         smaller = child if direction > 0 else child + 1
         nodes.upper[smaller] = between
         nodes.lower[2 * child + 1 - smaller] = between

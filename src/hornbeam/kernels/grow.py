@@ -31,6 +31,7 @@ from hornbeam.kernels.split import (
 )
 from hornbeam.kernels.state import (
     ASK_RANGES,
+    ASK_TIE,
     BEST_FIRST,
     CAPACITY,
     CLOSED,
@@ -63,6 +64,7 @@ from hornbeam.kernels.state import (
     TASK_ROWS,
     TEAM_DESK_AT,
     THREADS,
+    TIES,
     TILED,
     UNSEEN,
     WORD_DRAWN,
@@ -169,6 +171,7 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
     desk.best_score[rank] = -math.inf
     desk.best_feature[rank] = problem.whole[N_FEATURES]
     ask_about_node(problem, nodes, node, scratch)
+    desk.tie[rank] = scratch.real[ASK_TIE] if is_small(nodes, node) else 0.0
     # only the thread that plans knows the ranges
     scratch.ask[ASK_RANGES] = rank == 0 and problem.whole[ROW_STRIDE] > 0
     if problem.whole[NUMBER_ANEW] != 0:
@@ -274,6 +277,9 @@ def expand(slots, desk_at, rank, size):
                     call_address(problem.whole[GROW_BLOCK], (slots, int64(node), desk_at))
                     continue
                 call_address(problem.whole[PLAN], (slots, int64(node), desk_at, int64(0)))
+                if problem.whole[TIES] != 0 and not is_small(nodes, node):
+                    for feature in range(problem.whole[N_FEATURES]):
+                        desk.feature_score[feature] = -math.inf
         barrier(words, size)
         if rank > 0 and atomic_load(shared, STOP) != 0:
             return STOPPED  # the first thread may still be at work on what the desk holds

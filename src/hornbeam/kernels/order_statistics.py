@@ -86,8 +86,12 @@ def add_row(order, count, item, weight):
 
 
 @part
-def median_and_loss(order, count, weight, total):
-    """Weighted median of the rows in the Fenwick tree, and their loss around it."""
+def find_median(order, count, weight, upper):
+    """The smallest value of the Fenwick tree's rows up to which half of their weight lies.
+
+    With ``upper``: up to which more than half of it lies. Returns the weight and the sum of
+    the rows before it, too.
+    """
     step = 1
     while step * 2 <= count:
         step *= 2
@@ -96,15 +100,30 @@ def median_and_loss(order, count, weight, total):
     sum_below = 0.0
     while step > 0:
         index = below + step - 1
-        if index < count and weight_below + order[TREE_WEIGHT * count + index] < 0.5 * weight:
-            weight_below += order[TREE_WEIGHT * count + index]
-            sum_below += order[TREE_SUM * count + index]
-            below += step
+        if index < count:
+            heavier = weight_below + order[TREE_WEIGHT * count + index]
+            if heavier < 0.5 * weight or (upper and heavier == 0.5 * weight):
+                weight_below = heavier
+                sum_below += order[TREE_SUM * count + index]
+                below += step
         step //= 2
     below = min(below, count - 1)
-    median = order[VALUES * count + int64(order[ITEMS * count + below])]
+    return order[VALUES * count + int64(order[ITEMS * count + below])], weight_below, sum_below
+
+
+@part
+def median_and_loss(order, count, weight, total, bounded):
+    """Weighted median of the rows in the Fenwick tree, and their loss around it.
+
+    Between two rows any value has the same loss. What a leaf predicts, and what is bounded,
+    is their middle, as in `sum_order`.
+    """
+    median, weight_below, sum_below = find_median(order, count, weight, False)
     loss = median * weight_below - sum_below
     loss += (total - sum_below) - median * (weight - weight_below)
+    if bounded:
+        upper, weight_below, sum_below = find_median(order, count, weight, True)
+        median = 0.5 * median + 0.5 * upper
     return median, loss
 
 
@@ -117,10 +136,11 @@ def clear_tree(order, count):
 
 
 @part
-def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, early, side):
+def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, early, side, bounded):
     """Walk keys ``first`` to ``last`` and add, at every cut, the loss of the rows behind.
 
-    ``early``: the missing rows (keys from n_keys on) are behind from the start.
+    ``early``: the missing rows (keys from n_keys on) are behind from the start. ``bounded``:
+    the medians are asked for, too.
     """
     clear_tree(order, count)
     weight = 0.0
@@ -133,7 +153,7 @@ def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, ea
             total += row_weight * order[VALUES * count + i]
     for place in range(first, last, step):
         if side == RIGHT_MEDIAN and weight > 0.0:
-            median, loss = median_and_loss(order, count, weight, total)
+            median, loss = median_and_loss(order, count, weight, total, bounded)
             order[LOSS * count + place] += loss
             order[RIGHT_MEDIAN * count + place] = median
         row_weight = stats[int64(keys[place] & uint64(ENTRY_MASK)) * n_stats]
@@ -141,7 +161,7 @@ def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, ea
         weight += row_weight
         total += row_weight * order[VALUES * count + place]
         if side == LEFT_MEDIAN:
-            median, loss = median_and_loss(order, count, weight, total)
+            median, loss = median_and_loss(order, count, weight, total, bounded)
             order[LOSS * count + place] += loss
             order[LEFT_MEDIAN * count + place] = median
 
@@ -151,7 +171,7 @@ def scan_order(keys, labels, stats, rows, class_start, total, start, left, right
     """Scan of the absolute error (see kernels/scan.py for the protocol)."""
     n_keys, count = ask[ASK_KEYS], ask[ASK_ROWS]
     n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
-    missing_left = ask[ASK_START_ROWS] > 0
+    missing_left, bounded = ask[ASK_START_ROWS] > 0, ask[ASK_MONOTONE] != 0
     for place in range(n_keys):
         order[LOSS * count + place] = 0.0
     for reverse in range(n_outputs):
@@ -161,11 +181,12 @@ def scan_order(keys, labels, stats, rows, class_start, total, start, left, right
             order[VALUES * count + i] = stats[entry * n_stats + 1 + output]
         sort_values(order, count)
         add_losses(
-            keys, stats, order, n_keys, count, n_stats, 0, n_keys, 1, missing_left, LEFT_MEDIAN
-        )
+            keys, stats, order, n_keys, count, n_stats,
+            0, n_keys, 1, missing_left, LEFT_MEDIAN, bounded,
+        )  # fmt: skip
         add_losses(
             keys, stats, order, n_keys, count, n_stats,
-            n_keys - 1, -1, -1, not missing_left, RIGHT_MEDIAN,
+            n_keys - 1, -1, -1, not missing_left, RIGHT_MEDIAN, bounded,
         )  # fmt: skip
     left_rows = ask[ASK_START_ROWS]
     left_weight = real[ASK_START_WEIGHT]

@@ -7,11 +7,12 @@ import math
 from numba import float64, int64
 
 from hornbeam.dtypes import EPSILON
-from hornbeam.kernels.split import ask_about_node
+from hornbeam.kernels.split import ask_about_node, is_small
 from hornbeam.kernels.state import (
     ANSWER_WEIGHT,
     ASK_FIRST,
     ASK_LAST,
+    ASK_TIE,
     CONSTRAINED,
     HAND_ON_BOUNDS,
     KEEP_SET,
@@ -29,6 +30,7 @@ from hornbeam.kernels.state import (
     SUMMARY,
     TEAM_DESK_AT,
     THREADS,
+    TIES,
     TOTAL_WEIGHT,
     UNSEEN,
     WHOLE_WEIGHTS,
@@ -54,6 +56,21 @@ def best_rank(desk, size):
         if score > best_score or (score == best_score and earlier):
             best = rank
     return best
+
+
+@part
+def prefer_lower(slots, problem, nodes, node, scratch, desk, desk_at, rank):
+    """Of the features of a large node that are as good as the best, take the lowest.
+
+    Its split is searched once more: what was kept is that of the best score.
+    """
+    least = desk.best_score[rank] - scratch.real[ASK_TIE]
+    feature = int64(0)
+    while desk.feature_score[feature] < least:
+        feature += 1
+    if feature < desk.best_feature[rank]:
+        desk.best_score[rank] = -math.inf
+        call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
 
 
 @part
@@ -157,6 +174,8 @@ def settle(slots, node, desk_at, size):
     rank = best_rank(desk, size)
     if desk.best_score[rank] == -math.inf:
         return 0.0
+    if problem.whole[TIES] != 0 and not is_small(nodes, node):
+        prefer_lower(slots, problem, nodes, node, scratch, desk, desk_at, rank)
     feature = desk.best_feature[rank]
     note_split(problem, nodes, node, desk, rank)
     middle = int64(call_address(problem.whole[PART], (slots, node, desk_at, rank)))

@@ -36,6 +36,7 @@ from hornbeam.kernels.state import (
     ASK_ROWS,
     ASK_START_ROWS,
     ASK_START_WEIGHT,
+    ASK_TIE,
     ASK_UNIT_WEIGHTS,
     ASK_UPPER,
     ASK_WEIGHT,
@@ -72,6 +73,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
+from hornbeam.kernels.ties import tie_of
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.pointers import SLOTS
@@ -102,6 +104,7 @@ def ask_about_node(problem, nodes, node, scratch):
     if problem.whole[CONSTRAINED]:
         real[ASK_LOWER] = nodes.lower[node]
         real[ASK_UPPER] = nodes.upper[node]
+    real[ASK_TIE] = tie_of(problem, nodes, node)
     n_totals = problem.whole[N_TOTALS]
     ask[ASK_N_TOTALS] = n_totals
     ask[ASK_ANEW] = 0
@@ -241,17 +244,25 @@ def scan(problem, rows, scratch):
 
 @inlined
 def beats(desk, rank, feature, score):
-    """Total order of candidates: score, then the lower feature, then the earlier cut.
+    """Order of candidates: score, then the lower feature, then the earlier cut.
+
+    Scores of two features of a small node, which one thread searches, count as equal if
+    rounding explains what they differ by (kernels/ties.py). Those of a larger one are compared
+    as they are, so that it does not matter who finds what first, and noted for
+    `settle.prefer_lower`.
 
     A tree of a forest is grown by one thread, and takes features in a random order: the
     first of equally good splits is any of them. Two rows, which every feature that varies
     parts as well as another, would else always be parted by the first one.
     """
+    best_score, best_feature = desk.best_score[rank], desk.best_feature[rank]
     if score == -math.inf or score != score:
         return False
-    best_score = desk.best_score[rank]
-    earlier = feature < desk.best_feature[rank] and desk.words[WORD_FIRST_WINS] == 0
-    return score > best_score or (score == best_score and earlier)
+    if desk.words[WORD_FIRST_WINS] != 0:
+        return score > best_score
+    desk.feature_score[feature] = max(desk.feature_score[feature], score)
+    tie = desk.tie[rank] if feature != best_feature else 0.0
+    return score > best_score + tie or (feature < best_feature and score >= best_score - tie)
 
 
 @part

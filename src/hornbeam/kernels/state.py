@@ -96,7 +96,8 @@ ROOM_NODES = 56  # how many nodes a thread makes at once
 ROOM_SETS = 57  # ... and how many words of category sets
 N_CROWDED = 58  # features whose bins hold several values, if these are at hand
 WIDE_VALUES = 59  # they are eight bytes wide
-N_WHOLE = 60
+TIES = 60  # how features are compared: TIES_EXACT, or how large is what their scores round
+N_WHOLE = 61
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
@@ -108,6 +109,9 @@ N_REAL = 4
 # GROWTH: which node of the frontier is next
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
 GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
+# TIES (see kernels/ties.py)
+TIES_EXACT, TIES_BY_IMPURITY, TIES_BY_CLASSES, TIES_BY_SQUARES = 0, 1, 2, 3
+TIES_BY_DIFFERENCE, TIES_BY_LOGS, TIES_BY_MEDIANS = 4, 5, 6
 # CATEGORY_RULE
 BEST_SUBSET, ONE_AGAINST_REST, CAUTIOUS, RANDOM_SIDES = 0, 1, 2, 3
 CATEGORY_CODES = {
@@ -168,7 +172,9 @@ class Desk(NamedTuple):
     best_cut: I8  # codes up to this one go left
     best_missing_left: I8
     best_threshold: F8
+    tie: F8  # by how much the score of another feature must be larger to be better
     member: U1  # ... and MAX_CATEGORIES per thread: the side of each category
+    feature_score: F8  # of a large node: the best score of each feature
 
 
 # Desk.words beyond runtime/atomics.py
@@ -272,6 +278,7 @@ ASK_START_WEIGHT = 1
 ASK_MIN_WEIGHT = 2
 ASK_LOWER, ASK_UPPER = 3, 4
 ANSWER_WEIGHT = 5  # summary: weight of the rows
+ASK_TIE = 6  # by how much the score of another feature must be larger to be better
 N_ASK_REAL = 8
 
 # All of them lie one after the other in a thread's slots (runtime/pointers.py).

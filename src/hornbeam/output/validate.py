@@ -17,11 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.dtypes import LEAF, MULTIWAY, NO_FEATURE, SUBSET, THRESHOLD, WORD_BITS, Array
+from hornbeam.dtypes import (
+    LEAF,
+    MAX_NODES,
+    MULTIWAY,
+    NO_FEATURE,
+    SUBSET,
+    THRESHOLD,
+    WORD_BITS,
+    Array,
+)
 from hornbeam.errors import ModelFileError
 from hornbeam.tree.storage import TREE_FIELDS, Tree
-
-MAX_NODES = 2**31 - 1
 
 
 def validate_tree(

@@ -37,7 +37,7 @@ from hornbeam.kernels.ensemble import (
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, check_node_count
 
 # A tree of more leaves is walked: that takes less time then.
 _MOST_LEAVES = 256
@@ -70,6 +70,7 @@ class Ensemble:
         self, trees: Sequence[Tree], score_of_tree: Any, n_scores: int, start: Any
     ) -> None:
         self.trees = tuple(trees)
+        check_node_count(sum(tree.node_count for tree in self.trees))
         self.score_of_tree = np.array(score_of_tree, np.int64)
         self.n_scores = int(n_scores)
         self.start = np.array(start, np.float64)

@@ -15,7 +15,7 @@ from scipy.special import xlogy
 
 from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
-from hornbeam.dtypes import BIN, LABEL, MAX_BINS, RANK, ROW, STAT, WORD_BITS, Array
+from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
@@ -35,6 +35,7 @@ from hornbeam.tree.steps import (
     search_together,
     set_addresses,
 )
+from hornbeam.tree.storage import check_node_count
 
 _UNLIMITED = 2**62
 # Room for so many category sets is made at first.
@@ -291,17 +292,21 @@ class Stage:
             for problem in (self.problem, *self.tiles):
                 problem.whole[s.SET_CAPACITY] = len(sets)
         else:
-            self._make_room_for_nodes(2 * int(self.whole[s.CAPACITY]))
+            self._make_room_for_nodes()
         self._list_arrays()
         for desk in (self.team_desk, *self.own_desks):
             desk.words[s.WORD_STATUS] = s.DONE
 
-    def _make_room_for_nodes(self, capacity: int) -> None:
+    def _make_room_for_nodes(self) -> None:
+        before = int(self.whole[s.CAPACITY])
+        capacity = min(2 * before, MAX_NODES)
+        if capacity == before:
+            check_node_count(before + 1)
         for problem in (self.problem, *self.tiles):
             problem.whole[s.CAPACITY] = capacity
         for name, array in self.nodes._asdict().items():
             if name != "sets":
-                larger = _enlarged(array, 2 * array.size)
+                larger = _enlarged(array, array.size // before * capacity)
                 self.nodes = self.nodes._replace(**{name: larger})
         self.tasks = _enlarged(self.tasks, capacity)
         self.scratches = [scratch._replace(tasks=self.tasks) for scratch in self.scratches]
@@ -404,6 +409,8 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.CONSTRAINED] = rules.monotone is not None
     whole[s.COUNT_CONSTANT] = rules.count_constant
     whole[s.RANDOM_TIES] = rules.random_ties
+    if not rules.random_ties and not rules.random_cuts:
+        whole[s.TIES] = criterion.ties
     whole[s.MAX_CATEGORIES] = n_categories
     whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
     return whole
@@ -476,7 +483,7 @@ def _make_nodes(whole: Array, rules: GrowthRules) -> s.Nodes:
 
 def _make_desk(whole: Array, words: Array, size: int, most_nodes: int) -> s.Desk:
     lengths = dict.fromkeys(s.Desk._fields, size)
-    lengths["features"] = int(whole[s.N_FEATURES])
+    lengths["features"] = lengths["feature_score"] = int(whole[s.N_FEATURES])
     lengths["frontier"] = most_nodes  # that may wait
     lengths["member"] = size * int(whole[s.MAX_CATEGORIES])
     desk: s.Desk = new_arrays(s.Desk, lengths)

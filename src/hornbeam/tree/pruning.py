@@ -17,6 +17,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from hornbeam.dtypes import LEAF, NO_CHILD, NO_FEATURE, NODE, Array
+from hornbeam.tree.scaling import weights_of
 from hornbeam.tree.storage import Tree
 
 
@@ -27,7 +28,8 @@ class _Pruner:
         self.tree = tree
         self.parent = tree.parent.tolist()
         self.cut = tree.is_leaf.tolist()
-        self.risk = (tree.weight * tree.impurity / tree.weight[0]).tolist()
+        weight, whole = weights_of(tree)
+        self.risk = (weight * tree.impurity / whole).tolist()
         self.leaf_risk = self.risk.copy()  # R(T_t)
         self.leaves = [1] * tree.node_count
         for node in np.flatnonzero(~tree.is_leaf)[::-1].tolist():

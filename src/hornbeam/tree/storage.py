@@ -21,6 +21,7 @@ import numpy as np
 from hornbeam.dtypes import (
     FEATURE,
     LEAF,
+    MAX_NODES,
     NODE,
     SPLIT_KIND,
     STAT,
@@ -164,6 +165,16 @@ class Tree:
             state.update(f"{field.name}:{array.dtype.str[1:]}:{array.shape};".encode())
             state.update(little.tobytes())
         return state.hexdigest()
+
+
+def check_node_count(n_nodes: int) -> None:
+    """Raise an error unless all nodes of a model can have numbers."""
+    if n_nodes > MAX_NODES:
+        raise ValueError(
+            f"The trees of this model have {n_nodes} nodes, but a model can have at most "
+            f"{MAX_NODES}. Grow fewer trees (n_estimators) or smaller ones (max_depth, "
+            "max_leaf_nodes, min_samples_leaf)."
+        )
 
 
 # Name -> (dtype, is it one entry per node) for every stored array; the model file and
