@@ -48,6 +48,7 @@ class SavableBoosting(SavableModel):
     n_iter_: int
     learning_rate_: float
     growth_: str
+    colsample_bynode_: float
 
     def _model_header(self) -> dict[str, Any]:
         return {
@@ -57,6 +58,7 @@ class SavableBoosting(SavableModel):
             "seed": int(self.seed_),  # type: ignore[attr-defined]
             "learning_rate": float(self.learning_rate_),
             "growth": self.growth_,
+            "colsample_bynode": float(getattr(self, "colsample_bynode_", 1.0)),
             "history": {name: list(map(float, v)) for name, v in self.history_.items()},  # type: ignore[attr-defined]
         }
 
@@ -72,6 +74,8 @@ class SavableBoosting(SavableModel):
         estimator.seed_ = take(header, "seed", int)
         estimator.learning_rate_ = take(header, "learning_rate", float)
         estimator.growth_ = take(header, "growth", str)
+        if "colsample_bynode" in header:  # files of earlier versions do not say
+            estimator.colsample_bynode_ = take(header, "colsample_bynode", float)
         estimator.history_ = _read_history(take(header, "history", dict))
         start = checked_array(take_array(arrays, "start"), "start", STAT)
         trees = take_trees(arrays, estimator.schema_, 1)
@@ -98,6 +102,9 @@ def _check_model(estimator: Any, start: Array, n_trees: int) -> None:
         raise ModelFileError(f"A learning rate of {estimator.learning_rate_} cannot be.")
     if estimator.growth_ not in GROWTHS:
         raise ModelFileError(f"There is no growth {estimator.growth_[:60]!r}.")
+    share = getattr(estimator, "colsample_bynode_", 1.0)
+    if not 0.0 < share <= 1.0:
+        raise ModelFileError(f"A share of {share} of the features cannot be.")
     if not len(start) or not np.isfinite(start).all():
         raise ModelFileError("The start scores must be finite, and there must be one.")
     if estimator.n_iter_ < 0 or n_trees != estimator.n_iter_ * len(start):
