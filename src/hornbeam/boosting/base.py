@@ -691,22 +691,25 @@ def _draw_number(schema: Schema) -> Array | None:
 
 def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> None:
     """Warn if no tree has a split for a reason that somebody should act on."""
+    varies = np.ptp(scores.target) > 0.0
     if hessian < 2.0 * rules.min_child_weight:
         reason = (
             f"the hessians of all rows add up to {hessian:.3g}, less than twice "
             f"min_child_weight={rules.min_child_weight:g}: choose a smaller one, or scale y or "
             "sample_weight"
         )
-    elif scores.loss.n_scores == 1 and scores.peak[0] == 0.0 and np.ptp(scores.target) > 0.0:
+    elif scores.loss.n_scores == 1 and scores.peak[0] == 0.0 and varies:
         reason = "all gradients round to zero: scale y, so that its values are not so small"
-    elif scores.heaviest > _HEAVY and np.ptp(scores.target) > 0.0:
+    elif scores.heaviest > _HEAVY and varies:
         reason = (
             f"one row weighs as much as {scores.heaviest:.3g} rows of usual weight: no cut leaves "
             f"enough hessian for min_child_weight={rules.min_child_weight:g} beside it. Check "
             "sample_weight and class_weight"
         )
-    elif scores.loss.n_scores == 1 and hessian - scores.peak[1] < max(
-        rules.min_child_weight, _HARDLY * hessian
+    elif (
+        varies
+        and scores.loss.n_scores == 1
+        and hessian - scores.peak[1] < max(rules.min_child_weight, _HARDLY * hessian)
     ):
         reason = "one row has nearly all of the hessian: scale y, or choose another loss"
     else:

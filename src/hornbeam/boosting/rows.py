@@ -13,7 +13,8 @@ from hornbeam.dtypes import Array
 from hornbeam.notices import warn
 
 _MAX_EXPONENT = 60  # of the largest weight: slopes are float32
-_FAR_TOO_HEAVY = 2.0**20  # times the usual weight
+_FAR_TOO_HEAVY = 2.0**20  # times the usual weight,
+_FEW_ROWS = 10  # if so few rows have it all
 _HIDDEN_SHARE = 0.2  # of the rows of a table
 _MOST_TARGET = 100  # exponent of a target whose slopes float32 holds for sure
 # Losses whose models go with the targets: twice as large for targets twice as large. With which
@@ -142,11 +143,11 @@ def weighs_too_much(ratio: float, n_rows: int, least_rows: int) -> bool:
 
 
 def warn_of_heaviest(weight: Array) -> None:
-    """Warn if one row weighs so much that the others hardly count."""
-    if weight.strides == (0,):
+    """Warn if one row, or a few, weigh so much that the others hardly count."""
+    if weight.strides == (0,) or not len(weight):
         return
-    ratio = heaviest(weight)
-    if ratio > _FAR_TOO_HEAVY:
+    ratio, share = heaviest(weight), weight / weight.max()
+    if ratio > _FAR_TOO_HEAVY and share.sum() ** 2 < _FEW_ROWS * (share**2).sum():
         warn(
             f"One row weighs as much as {ratio:.3g} rows of usual weight (sample_weight, "
             "class_weight): the model is fitted to it, and the others hardly count. Check the "
