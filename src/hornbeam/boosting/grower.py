@@ -507,7 +507,7 @@ def _set_units(table: s.Table, peak: Array, slope: Array, scores: RowScores) -> 
     table.whole[s.LANE] = row_bits + hessian_bits
     gradient_unit = unit(peak[0], gradient_bits)
     hessian_unit = float(peak[1]) if equal_hessians else unit(peak[1], hessian_bits)
-    if scores.heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
+    if not equal_hessians and scores.heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
         gradients, hessians = np.abs(slope).reshape(-1, 2).sum(axis=0, dtype=STAT)
         gradient_unit = min(gradient_unit, unit(gradients, row_bits + gradient_bits - 1))
         hessian_unit = min(hessian_unit, unit(hessians, row_bits + hessian_bits - 1))

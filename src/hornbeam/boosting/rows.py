@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,8 @@ from hornbeam.notices import warn
 _MAX_EXPONENT = 60  # of the largest weight: slopes are float32
 _FAR_TOO_HEAVY = 2.0**20  # times the usual weight,
 _FEW_ROWS = 10  # if so few rows have it all
-_HIDDEN_SHARE = 0.2  # of the rows of a table
+_HIDDEN_SHARE = 0.2  # of the rows of a table,
+_HIDDEN_LEAVES = 20  # and as many rows as so many leaves need, may not be told apart
 _MOST_TARGET = 100  # exponent of a target whose slopes float32 holds for sure
 # Losses whose models go with the targets: twice as large for targets twice as large. With which
 # power of the targets their gradients go; those of other such losses do not.
@@ -135,11 +137,14 @@ def weighs_too_much(ratio: float, n_rows: int, least_rows: int) -> bool:
     """Whether one row weighs so much that others near it would seem to be no rows at all.
 
     A side of a split seems to have as many rows as its share of the hessian says
-    (`kernels.boosting.search`). Of n rows, one of which weighs as much as r others, all others
-    seem to be n^2 / (n + r), so that fewer than about sqrt(2 r least_rows) rows cannot be parted
-    any more. That should not be a large share of the table. ``ratio`` is that of `heaviest`.
+    (`kernels.boosting.search`). In a node of n rows, one of which weighs as much as r others,
+    all others together seem to be n^2 / (n + r) rows. If these are fewer than two leaves need,
+    the node is not parted any more. So it is with less than l + sqrt(l^2 + 2 l r) rows, where l
+    are the rows of a leaf. That should not be a large share of the table, nor many leaves.
+    ``ratio`` is that of `heaviest`.
     """
-    return ratio > 1.0 and 2.0 * least_rows * ratio > (_HIDDEN_SHARE * n_rows) ** 2
+    hidden = least_rows + math.sqrt(least_rows**2 + 2.0 * least_rows * ratio)
+    return hidden > max(_HIDDEN_SHARE * n_rows, _HIDDEN_LEAVES * least_rows)
 
 
 def warn_of_heaviest(weight: Array) -> None:
