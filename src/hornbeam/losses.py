@@ -66,6 +66,7 @@ LeafRule = Literal["newton", "quantile", "search"]
 
 # What a score on the log scale may be: see `exp_single`.
 _LOG_LIMIT = 80.0
+_LOG_ROOM = 5.0  # that predictions need around their mean
 # Smallest curvature of a bound: still a normal number of float32.
 _SMALLEST = 1e-37
 # |y - score| below which the square root counts as flat.
@@ -252,7 +253,14 @@ def _start_mean(loss: Loss, y: Array, weight: Array) -> list[float]:
 
 
 def _start_log_mean(loss: Loss, y: Array, weight: Array) -> list[float]:
-    return [math.log(max(weighted_mean(y, weight), np.finfo(np.float64).tiny))]
+    mean = weighted_mean(y, weight)
+    start = math.log(max(mean, np.finfo(np.float64).tiny))
+    if abs(start) > _LOG_LIMIT - _LOG_ROOM:
+        raise ValueError(
+            f"The mean of y is {mean:.3g}, but the loss {loss.name!r} predicts the logarithm of "
+            f"means between e^-{_LOG_LIMIT:g} and e^{_LOG_LIMIT:g}: scale y."
+        )
+    return [start]
 
 
 def _start_quantiles(loss: Loss, y: Array, weight: Array) -> list[float]:

@@ -147,7 +147,8 @@ def test_100_000_categories() -> None:
     n = 100_000
     table = pd.DataFrame({"id": [f"id{i}" for i in range(n)], "x": np.arange(n) % 7})
     y = np.arange(n) % 2 + (np.arange(n) % 7 == 3)
-    model = Regressor(**FEW).fit(table, y)
+    with pytest.warns(UserWarning, match="Column 'id' has 100,000 categories"):
+        model = Regressor(**FEW).fit(table, y)
     assert np.isfinite(model.predict(table.assign(id="new")[:10])).all()
     assert 1 in model.trees_[0].feature
 
@@ -175,10 +176,13 @@ def test_the_scale_of_positive_targets(loss: str, scale: float) -> None:
     np.testing.assert_allclose(scaled / scale, plain, rtol=1e-3)
 
 
-def test_targets_beyond_float32_are_a_sentence() -> None:
-    for y in (LEVEL * 1e300, LEVEL * 1e39):
+def test_targets_beyond_float32_are_a_sentence_unless_the_loss_goes_with_them() -> None:
+    usual = Regressor(**FEW).fit(X, LEVEL).predict(X)
+    own = hb.losses.OwnLoss(gradient=lambda y, score: score - y, hessian=lambda y, score: 1.0)
+    for scale in (2.0**1000, 2.0**130):
+        assert (Regressor(**FEW).fit(X, LEVEL * scale).predict(X) == usual * scale).all()
         with pytest.raises(ValueError, match=r"NaN or infinite gradients.*scale y"):
-            Regressor(**FEW).fit(X, y)
+            Regressor(**FEW, loss=own).fit(X, LEVEL * scale)
 
 
 @pytest.mark.parametrize("maker", BOTH)

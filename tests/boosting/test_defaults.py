@@ -170,8 +170,9 @@ def test_default_settings_give_one_model_and_seeds_give_others() -> None:
 
 def test_trees_of_few_rows_are_short_and_ask_different_features() -> None:
     wide = RNG.normal(size=(600, 8))
-    y = wide[:, 0] + 0.3 * wide[:, 1] + 0.3 * RNG.normal(size=600) > 0.0
+    y = wide.sum(axis=1) + RNG.normal(size=600) > 0.0
     model = hb.GradientBoostingClassifier(n_estimators=20).fit(wide, y)
+    assert model.colsample_bynode_ < 1.0
     assert max(tree.max_depth for tree in model.trees_) == 4
     assert len({tree.feature[0] for tree in model.trees_}) > 1
     no_draws = hb.GradientBoostingClassifier(n_estimators=5, colsample_bynode=1.0).fit(wide, y)

@@ -30,6 +30,19 @@ X_VAL, LEVEL_VAL = make(300)
 SMALL: dict[str, Any] = {"min_samples_leaf": 5, "learning_rate": 0.3, "random_state": 0}
 
 
+def test_a_class_is_never_held_out_whole() -> None:
+    """However large the share is that is held out: a class of one row stays to be learnt from."""
+    y = (LEVEL > 1.0).astype(int)
+    y[X[:, 0] > 2.0] = 2
+    rare = np.flatnonzero(y == 2)
+    y[rare[3:]] = 1
+    y[rare[0]] = 3
+    for fraction in (0.1, 0.6, 0.9, 0.99):
+        model = Classifier(**SMALL, early_stopping=True, validation_fraction=fraction)
+        shares = model.set_params(n_estimators=20).fit(X, y).predict_proba(X).max(axis=0)
+        assert shares.min() > 1e-6, fraction
+
+
 # --- early stopping -----------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import hornbeam as hb
 from hornbeam import losses
 from hornbeam.boosting.defaults import Shape, settle
 from hornbeam.boosting.grower import BoostRules
+from hornbeam.boosting.rows import heaviest, weighs_too_much
 from hornbeam.data.coding import encode_bins
 from hornbeam.dtypes import THRESHOLD
 from hornbeam.kernels.boosting.state import FLUSH_ROWS
@@ -56,8 +57,10 @@ class Node:
 class Oracle:
     """Grow one tree; every sum is made from the rows of the node, nothing is kept."""
 
-    def __init__(self, codes: Any, slopes: Any, rules: BoostRules, equal: bool):
-        self.codes, self.rules = codes, rules
+    def __init__(
+        self, codes: Any, slopes: Any, rules: BoostRules, equal: bool, counted: bool = False
+    ):
+        self.codes, self.rules, self.counted = codes, rules, counted
         gradient, hessian = np.asarray(slopes, float).T
         of_gradient, of_hessian = bits(len(slopes), equal)
         largest = hessian.max()
@@ -127,6 +130,8 @@ class Oracle:
         smooth = 0.0 if gentle else self.rules.category_smooth
         total = self.hessian[rows].sum()
         seem = {c: self.hessian[rows[code == c]].sum() * (len(rows) / total) for c in present}
+        if self.counted:
+            seem = {c: (code == c).sum() for c in present}
         common = np.array([c for c in present if seem[c] >= smooth], int)  # others go right
         sums = [self.sums(rows[code == c]) for c in common]
         keys = np.array([g / (h + smooth) for g, h in sums])
@@ -141,9 +146,11 @@ class Oracle:
     # growing
 
     def large_enough(self, side: Any, node: Node) -> bool:
-        """Rows are judged by their share of the hessian, as histograms hold no counts."""
+        """Rows are judged by their share of the hessian, unless one row outweighs them."""
         h, whole = self.hessian[side].sum(), max(1, self.hessian[node.rows].sum())
         least = max(1, math.ceil(self.rules.min_child_weight / self.units[1]))
+        if self.counted:
+            return h >= least and len(side) >= self.rules.min_samples_leaf
         return h >= least and h * (len(node.rows) / whole) >= node.least_rows
 
     def least_rows(self) -> float:
@@ -283,7 +290,10 @@ def compare(model: Any, X: Any, y: Any, weight: Any = None, init_score: Any = No
     n_cuts = int((codes.n_codes - 1).sum())
     shape = Shape(int(kept.sum()), len(codes.n_codes), n_cuts, model._task, max(1, classes))
     settings = settle(model, shape)
-    oracle = Oracle(codes, slopes[0], model._rules(schema, loss, settings), equal)
+    rules = model._rules(schema, loss, settings)
+    least = rules.min_samples_leaf
+    counted = least > 1 and weighs_too_much(heaviest(w), len(w), least)
+    oracle = Oracle(codes, slopes[0], rules, equal, counted)
     compare_nodes(model.trees_[0], 0, oracle.root, oracle)
     return oracle
 
@@ -460,12 +470,12 @@ def test_orders_of_growth_spend_their_leaves_differently() -> None:
 
 
 def test_the_oracle_is_reached_by_splits_that_had_to_be_searched_again() -> None:
-    """Weights that differ a thousandfold: some best split leaves too few rows."""
+    """Weights that differ three hundredfold: some best split leaves too few rows."""
     searched_again = []
 
     def check(rng: Any) -> None:
         X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-        weight = np.where(rng.random(40) < 0.2, 100.0, 0.1)
+        weight = np.where(rng.random(40) < 0.2, 30.0, 0.1)
         model = regressor(min_samples_leaf=5, min_child_weight=0.0)
         oracle = compare(model, X, y, weight)
         nodes = [oracle.root]
@@ -475,6 +485,19 @@ def test_the_oracle_is_reached_by_splits_that_had_to_be_searched_again() -> None
 
     each_seed(check, 30)
     assert sum(searched_again) > 10
+
+
+def test_rows_are_counted_where_some_outweigh_the_others() -> None:
+    def check(rng: Any) -> None:
+        n = int(rng.integers(20, 80))
+        X = random_table(rng, n, n_categories=6, missing=rng.random() < 0.5)
+        weight = np.where(rng.random(n) < 0.1, 1e4, 1.0)
+        weight[:2] = 1e4, 1.0
+        rules = {**random_rules(rng), "min_samples_leaf": int(rng.integers(2, 6))}
+        oracle = compare(regressor(**rules), X, random_target(rng, n), weight)
+        assert oracle.counted
+
+    each_seed(check, 60)
 
 
 @pytest.mark.quick

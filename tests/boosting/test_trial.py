@@ -30,13 +30,13 @@ def rate_of(n_rows: int, *curves: list[float]) -> tuple[float, list[tuple[Rows, 
     """The rate for rows whose trials give these losses, and what was tried."""
     asked: list[tuple[Rows, Rows]] = []
 
-    def losses(learnt: Rows, watched: Rows, growth: str) -> Any:
+    def losses(learnt: Rows, watched: Rows, growth: str, share: float) -> Any:
         asked.append((learnt, watched))
         return np.array(curves[len(asked) - 1])
 
-    growth, rate = trial.find_pace(some_rows(n_rows), draw, ["leaf"], losses, 0)
-    assert growth == "leaf"
-    return rate, asked
+    pace = trial.find_pace(some_rows(n_rows), draw, ["leaf"], [1.0], losses, 0)
+    assert pace.growth == "leaf" and pace.share == 1.0
+    return pace.rate, asked
 
 
 def least_at(place: int) -> list[float]:
@@ -86,18 +86,49 @@ def test_the_first_growth_is_taken_unless_the_other_is_clearly_better(
     first: float, second: float, found: str
 ) -> None:
     curves = {"alternate": [3.0, first, 3.0], "leaf": [3.0, 3.0, second]}
-    growth, rate = trial.find_pace(
-        some_rows(20_000), draw, list(curves), lambda _, __, name: np.array(curves[name]), 0
+    pace = trial.find_pace(
+        some_rows(20_000), draw, list(curves), [1.0], lambda _, __, g, ___: np.array(curves[g]), 0
     )
-    assert growth == found
-    assert rate == trial.LEAST_RATE  # two or three rounds
+    assert pace.growth == found
+    assert pace.rate == trial.LEAST_RATE  # two or three rounds
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("few", "every", "share", "n_trials"),
+    [
+        ([1.0, 1.0], [0.9, 0.94], 1.0, 4),
+        ([1.0, 1.0], [0.96, 2.0], 0.4, 4),
+        ([1.0, 1.0, 1.0, 1.0], [0.5, 1.0, 0.9, 0.9], 1.0, 8),
+        ([1.0, 1.0, 1.0, 1.0], [0.9, 1.0, 0.98, 1.0], 0.4, 8),
+        ([-1.0, -1.0], [-1.1, -1.2], 1.0, 4),  # a loss may be negative
+        ([1.0, 1.0], [np.nan, np.nan], 0.4, 4),
+    ],
+)
+def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
+    few: list[float], every: list[float], share: float, n_trials: int
+) -> None:
+    """The least losses of each trial; of all features at the 40th round, of few at the first."""
+    rest: dict[float, Any] = {0.4: iter(few), 1.0: iter(every)}
+    asked = []
+
+    def losses(learnt: Rows, watched: Rows, growth: str, share: float) -> Any:
+        asked.append(share)
+        curve = np.full(50, 3.0)
+        curve[39 if share == 1.0 else 0] = next(rest[share])
+        return curve
+
+    pace = trial.find_pace(some_rows(900), draw, ["leaf"], [0.4, 1.0], losses, 0)
+    assert pace.share == share and len(asked) == n_trials
+    assert pace.rate == pytest.approx(0.16 if share == 1.0 else trial.LEAST_RATE)
 
 
 @pytest.mark.quick
 def test_rows_that_tell_nothing_get_the_last_growth() -> None:
-    flat = trial.find_pace(some_rows(500), draw, ["a", "b"], lambda *_: np.ones(3), 0)
-    few = trial.find_pace(some_rows(99), draw, ["a", "b"], lambda *_: np.arange(3.0), 0)
-    assert flat == few == ("b", trial.USUAL_RATE)
+    shares = [0.4, 1.0]
+    flat = trial.find_pace(some_rows(500), draw, ["a", "b"], shares, lambda *_: np.ones(3), 0)
+    few = trial.find_pace(some_rows(99), draw, ["a", "b"], shares, lambda *_: np.arange(3.0), 0)
+    assert flat == few == ("b", 0.4, trial.USUAL_RATE)
 
 
 def test_signals_are_learnt_faster_than_noise() -> None:
@@ -106,6 +137,42 @@ def test_signals_are_learnt_faster_than_noise() -> None:
     noise = hb.GradientBoostingRegressor(n_estimators=1).fit(X, NOISE)
     assert noise.learning_rate_ == trial.LEAST_RATE
     assert trial.LEAST_RATE < mixed.learning_rate_ < 0.15 < clear.learning_rate_
+
+
+WIDE = RNG.normal(size=(1500, 24))
+FEW_MATTER = 3.0 * (WIDE[:, 0] > 0) + WIDE[:, 1] * WIDE[:, 2] + 0.1 * RNG.normal(size=1500)
+ALL_MATTER = WIDE.sum(axis=1) + 5.0 * RNG.normal(size=1500)
+
+
+@pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("rate", ["auto", 0.1])
+def test_few_features_that_matter_among_many_are_asked_at_every_node(kind: str, rate: Any) -> None:
+    estimator = getattr(hb, f"GradientBoosting{kind}")
+    y = np.median(FEW_MATTER) < FEW_MATTER if kind == "Classifier" else FEW_MATTER
+    settings = {"n_estimators": 20, "learning_rate": rate}
+    found = estimator(**settings).fit(WIDE[:1000], y[:1000])
+    drawn = estimator(colsample_bynode=0.4, random_state=0, **settings).fit(WIDE[:1000], y[:1000])
+    assert found.colsample_bynode_ == 1.0 and drawn.colsample_bynode_ == 0.4
+    assert found.score(WIDE[1000:], y[1000:]) > drawn.score(WIDE[1000:], y[1000:])
+    given = estimator(
+        n_estimators=20,
+        colsample_bynode=1.0,
+        learning_rate=found.learning_rate_,
+        growth=found.growth_,
+    )
+    assert given.fit(WIDE[:1000], y[:1000]).digest() == found.digest()
+
+
+def test_features_are_drawn_where_all_of_them_matter(tmp_path: Path) -> None:
+    model = hb.GradientBoostingRegressor(n_estimators=4, warm_start=True).fit(WIDE, ALL_MATTER)
+    assert model.colsample_bynode_ == 0.4
+    model.save(tmp_path / "m.hornbeam")
+    loaded = hb.load(tmp_path / "m.hornbeam")
+    assert loaded.colsample_bynode_ == 0.4
+    at_once = hb.GradientBoostingRegressor(n_estimators=6).fit(WIDE, ALL_MATTER)
+    for going_on in (model, loaded):
+        going_on.set_params(n_estimators=6).fit(WIDE, ALL_MATTER)
+        assert going_on.digest() == at_once.digest()
 
 
 def test_the_trial_is_that_of_two_fits_by_hand() -> None:

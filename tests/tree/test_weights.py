@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from tree.test_oracle import random_table
 
 import hornbeam as hb
@@ -128,3 +131,56 @@ def test_weights_decide_the_leaf():
     assert values.predict([[0.0]]).tolist() == [3.0]
     median = hb.DecisionTreeRegressor(criterion="absolute_error")
     assert median.fit(X, [0.0, 4.0], sample_weight=[1.0, 3.0]).predict([[0.0]]).tolist() == [4.0]
+
+
+# --- classes without weight ---------------------------------------------------------------------
+
+WEIGHTLESS = [
+    hb.DecisionTreeClassifier(),
+    hb.RandomForestClassifier(n_estimators=3, random_state=0),
+    hb.ExtraTreesClassifier(n_estimators=3, random_state=0),
+    hb.BaggingClassifier(n_estimators=3, random_state=0),
+    hb.GradientBoostingClassifier(n_estimators=3),
+    hb.ID3Classifier(numeric="categories"),
+    hb.C45Classifier(),
+]
+
+
+@pytest.mark.parametrize("model", WEIGHTLESS, ids=lambda m: type(m).__name__)
+def test_a_class_without_weight_is_named_once_and_hardly_predicted(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, size=(90, 3)).astype(float), np.repeat(["a", "b", "c"], 30)
+    with pytest.warns(UserWarning, match="^Class 'b' of y has no weight: ") as said:
+        model.fit(X, y, np.where(y == "b", 0.0, 1.0))
+    assert len(said) == 1 and said[0].filename == __file__
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.predict_proba(X)[:, 1].max() < 1e-9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, np.where(np.arange(90) % 2, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [m for m in WEIGHTLESS if "class_weight" in m.get_params()],
+    ids=lambda m: type(m).__name__,
+)
+def test_class_weights_of_zero_are_named_too(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, size=(90, 3)).astype(float), np.repeat(["a", "b", "c"], 30)
+    model = clone(model).set_params(class_weight={"b": 0.0, "c": 0.0})
+    with pytest.warns(UserWarning, match="^Classes 'b', 'c' of y have no weight: "):
+        model.fit(X, y)
+
+
+def test_reduced_error_pruning_grows_on_every_class():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(61, 2))
+    y = np.append(np.arange(60) % 2, 2)
+    X[60] = 9.0
+    for seed in range(20):
+        tree = hb.DecisionTreeClassifier(
+            pruning="reduced_error", validation_fraction=0.6, random_state=seed
+        ).fit(X, y)
+        assert tree._hold_out(y, None).sum() > 30
+        assert not tree._hold_out(y, None)[60]

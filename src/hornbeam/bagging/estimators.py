@@ -46,6 +46,7 @@ from hornbeam.data.target import (
     read_values,
     read_weights,
     warn_column_vector,
+    warn_weightless,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.errors import ModelFileError
@@ -126,6 +127,7 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         target, learnt = self._read_target(y)
         check_length(target, rows.n_rows)
         weight = None if sample_weight is None else read_weights(sample_weight, rows.n_rows)
+        self._check_weights(y, weight)
         learnt |= {"n_rows_in_": rows.n_rows, "size_": self._size(rows, weight)}
         if earlier is None:
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -153,6 +155,9 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
     @abstractmethod
     def _read_target(self, y: Any) -> tuple[Array, dict[str, Any]]:
         """The target as members get it, and what was learnt about it."""
+
+    def _check_weights(self, y: Any, weight: Array | None) -> None:
+        """Say so if something cannot be learnt with these weights."""
 
     def _chosen(self, name: str) -> Any:
         """A parameter of sampling, or what the named kind of bagging has for it."""
@@ -519,6 +524,10 @@ class BaggingClassifier(Probabilities, BaseBagging):
         warn_column_vector(y)
         names = classes.names[0]
         return names[classes.labels[:, 0]], {"classes_": names, "n_classes_": len(names)}
+
+    def _check_weights(self, y: Any, weight: Array | None) -> None:
+        if weight is not None:
+            warn_weightless(weight, read_classes(y, type(self).__name__))
 
     def _predict_with(self) -> tuple[Any, ...]:
         return (self.classes_, self.voting)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from hornbeam.bagging.sampling import Sampler
 from hornbeam.bagging.tables import Rows
 from hornbeam.dtypes import Array
+from hornbeam.notices import silenced
 
 
 def fit_member(
@@ -26,7 +27,8 @@ def fit_member(
     sample = rows.part(chosen, sampler.features(number, 1)[0])
     free = [] if alone else _free_threads(member)
     member.set_params(**dict.fromkeys(free, 1))
-    member.fit(sample, target[chosen])
+    with silenced(number > 0):
+        member.fit(sample, target[chosen])
     return member.set_params(**dict.fromkeys(free, None))
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -27,23 +26,45 @@ from hornbeam.boosting.grower import USUAL_KERNELS, BoostRules
 from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.presets import preset_parameters
-from hornbeam.boosting.rows import Given, Rows, draw_share, lay_out_init, moderate, read_init
+from hornbeam.boosting.rows import (
+    NO_SCALE,
+    Given,
+    Rows,
+    Scale,
+    draw_share,
+    find_scale,
+    lay_out_init,
+    moderate,
+    read_init,
+    warn_of_heaviest,
+)
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
 from hornbeam.boosting.table import code_table, code_table_like
-from hornbeam.boosting.trial import USUAL_RATE, find_pace, watched_losses
+from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
+from hornbeam.data.coding import Codes
+from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.fitting import become, forget
 from hornbeam.losses import Loss, LossOptions, apply_link, resolve
+from hornbeam.notices import warn
 from hornbeam.params import check_params, unknown_parameter
 from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree
+
+_SAY_MORE = (
+    "To tell more of them apart, give numbers that say what the categories have in common, as "
+    "sklearn.preprocessing.TargetEncoder does."
+)
+
+_HARDLY = 1e-6  # of the spread of y, or of all hessians
+_HEAVY = 1e3  # times the usual weight: no longer a matter of course
 
 # Parameters that have another declaration here than in other estimators.
 COMMON = {
@@ -99,6 +120,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     link_: str
     learning_rate_: float
     growth_: str
+    colsample_bynode_: float
     history_: dict[str, Array]
     calibration_: Array  # only if it was asked for
 
@@ -166,13 +188,16 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         rows = self._read_rows(given, matrix, fitted)
         if before is not None:
             _check_classes(before, fitted)
+        start = None if before is None else before.ensemble_.start
+        scale = find_scale(self.loss, rows.target, rows.init_score, start)
+        rows = rows.scaled(scale)
         loss = self._resolve_loss(rows, fitted)
         watched = None
         if valid is not None:
-            watched = self._read_watched(valid, fitted, loss)
+            watched = self._read_watched(valid, fitted, loss).scaled(scale)
         elif self.early_stopping:
             rows, watched = self._hold_out(rows, seed)
-        course = self._lay_out(rows, watched, schema, loss, before)
+        course = self._lay_out(rows, watched, schema, loss, before, scale)
         table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
         shape = Shape(
@@ -183,11 +208,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             n_classes,
             int(np.max(schema.n_categories, initial=0)),
         )
-        rules = self._rules(schema, loss, settle(self, shape))
+        rules = self._rules(schema, loss, settle(self, shape), scale)
         coded = replace(rows, matrix=table)
-        growth, rate = self._pace(coded, loss, rules, seed, before)
-        rules = replace(rules, growth=growth)
+        growth, share, rate = self._pace(coded, loss, rules, seed, before)
+        rules = replace(rules, growth=growth, colsample_bynode=share)
         fitted["growth_"], fitted["learning_rate_"] = growth, rate
+        fitted["colsample_bynode_"] = share
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
             rate,
@@ -198,22 +224,27 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             n_before,
             () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
         )
-        with self._watch(loss, callbacks, before, n_before) as watch:
+        with self._watch(loss, callbacks, before, n_before, scale) as watch:
             grown = boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss)
         if grown and all(len(tree.child) == 1 for tree in grown):
             _explain_no_split(float(grown[0].hessian[0]), course.scores, rules)
+        elif grown:
+            _explain_small_steps(course, rate * rounds.n_rounds)
+        for tree in grown:
+            tree.value = scale.up(tree.value, tree.child == 0)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
         trees = [] if before is None else list(before.ensemble_.trees)
         trees += build_trees(grown, table.codes, rules)
         del trees[n_kept * loss.n_scores :]
         scores_of_trees = np.arange(len(trees)) % loss.n_scores
-        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, course.start)
+        start = scale.up(course.start)
+        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, start)
         fitted["link_"] = loss.link_name
         fitted["n_iter_"] = n_kept
         fitted["history_"] = watch.history()
         if self._calibrates:
             all_rounds = replace(rounds, n_rounds=n_kept, first_round=0, hessians=())
-            fitted["calibration_"] = self._calibrate(coded, loss, rules, all_rounds)
+            fitted["calibration_"] = scale.up(self._calibrate(coded, loss, rules, all_rounds))
         return fitted
 
     def _learn_schema(self, X: Any, before: Any) -> tuple[dict[str, Any], Any]:
@@ -275,17 +306,26 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         return watched
 
     def _lay_out(
-        self, rows: Rows, watched: Rows | None, schema: Schema, loss: Loss, before: Any
+        self,
+        rows: Rows,
+        watched: Rows | None,
+        schema: Schema,
+        loss: Loss,
+        before: Any,
+        scale: Scale,
     ) -> Course:
         """Code the rows to learn from, and those to watch, and give them their first scores."""
         table = code_table(
             rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
         )
-        start = self._start(rows, loss) if before is None else before.ensemble_.start
-        scores, validation = self._row_scores(rows, loss, start, before), None
+        names = schema.feature_names
+        if isinstance(table.codes, Codes):
+            warn_of_folding(table.codes, rows.matrix, names, False, _SAY_MORE)
+        start = self._start(rows, loss) if before is None else scale.down(before.ensemble_.start)
+        scores, validation = self._row_scores(rows, loss, start, before, scale), None
         if watched is not None:
             coded = code_table_like(table, watched.matrix, self.n_jobs)
-            validation = (coded, self._row_scores(watched, loss, start, before))
+            validation = (coded, self._row_scores(watched, loss, start, before, scale))
         return Course(table, scores, validation, start)
 
     def _start(self, rows: Rows, loss: Loss) -> Array:
@@ -294,32 +334,38 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             return np.zeros(loss.n_scores)
         return loss.start(rows.target, rows.weight)
 
-    def _pace(
-        self, coded: Rows, loss: Loss, rules: BoostRules, seed: int, before: Any
-    ) -> tuple[str, float]:
-        """How trees are grown, and the learning rate.
+    def _pace(self, coded: Rows, loss: Loss, rules: BoostRules, seed: int, before: Any) -> Pace:
+        """How trees are grown, of which share of the features, and the learning rate.
 
-        Both are as given, as in the fit that this one continues, or tried out.
+        All are as given, as in the fit that this one continues, or tried out.
         """
+        growths, shares, given = [rules.growth], [rules.colsample_bynode], self.learning_rate
+        draws = self.colsample_bynode == "auto" and shares[0] < 1.0
         if before is not None:
-            given = self.learning_rate
-            return before.growth_, before.learning_rate_ if given == "auto" else float(given)
-        growths = [rules.growth]
+            rate = before.learning_rate_ if given == "auto" else float(given)
+            share = before.colsample_bynode_ if draws else shares[0]
+            return Pace(before.growth_, share, rate)
         if self.growth == "auto" and rules.growth == ALTERNATE:
             growths.append(LEAF)
-        if self.learning_rate != "auto":
-            return growths[-1], float(self.learning_rate)
-        if self.drop_rate > 0.0 or self._task == "ranking":
-            # rounds that drop others say little of those that do not, and NDCG is too rough
-            return growths[-1], USUAL_RATE
+        if given != "auto":
+            growths = growths[-1:]  # it is not worth a trial
+        rate = USUAL_RATE if given == "auto" else float(given)
+        # rounds that drop others say little of those that do not, and NDCG is too rough
+        untold = self.drop_rate > 0.0 or self._task == "ranking"
+        if untold or not (given == "auto" or draws):
+            return Pace(growths[-1], shares[0], rate)
+        if draws:
+            shares.append(1.0)
         if ALTERNATE in growths:
             begin(SYMMETRIC_KERNELS)
 
-        def losses(learnt: Rows, watched: Rows, growth: str) -> Array:
-            course, tried = self._course(learnt, watched, loss), replace(rules, growth=growth)
+        def losses(learnt: Rows, watched: Rows, growth: str, share: float) -> Array:
+            course = self._course(learnt, watched, loss)
+            tried = replace(rules, growth=growth, colsample_bynode=share)
             return watched_losses(course, tried, self.order, seed, self.n_jobs)
 
-        return find_pace(coded, self._draw_held, growths, losses, seed)
+        pace = find_pace(coded, self._draw_held, growths, shares, losses, seed)
+        return pace if given == "auto" else pace._replace(rate=rate)
 
     def _course(self, learnt: Rows, watched: Rows, loss: Loss) -> Course:
         """Some of the rows, which are coded, to learn from, and others to watch."""
@@ -350,7 +396,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
         return find_shifts(coded, predict, loss.settings, rounds.seed, self.verbose)
 
-    def _watch(self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int) -> Watch:
+    def _watch(
+        self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int, scale: Scale
+    ) -> Watch:
         """Somebody who is told of every round."""
         return Watch(
             rounds=self.n_estimators,
@@ -361,12 +409,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             callbacks=callbacks,
             history=None if before is None else before.history_,
             n_before=n_before,
+            scale=scale,
         )
 
-    def _row_scores(self, rows: Rows, loss: Loss, start: Array, before: Any) -> RowScores:
+    def _row_scores(
+        self, rows: Rows, loss: Loss, start: Array, before: Any, scale: Scale = NO_SCALE
+    ) -> RowScores:
         """Scores of some rows: where boosting starts, or where an earlier fit left them."""
         if before is not None:
-            at: Array = before.ensemble_.scores(rows.matrix, self.n_jobs).T
+            at: Array = scale.down(before.ensemble_.scores(rows.matrix, self.n_jobs).T)
         else:
             at = start.reshape(-1, 1)
         if rows.init_score is not None:
@@ -410,7 +461,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         check_length(target, n_rows)
         init = None if given.init_score is None else read_init(given.init_score, n_rows)
         rows = Rows(matrix, target, moderate(weight), init, given.groups)
-        return rows if (weight > 0).all() else rows.chosen(weight > 0)
+        rows = rows if (weight > 0).all() else rows.chosen(weight > 0)
+        if not again:
+            warn_of_heaviest(rows.weight)
+        return rows
 
     def _hold_out(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
         """Part the rows at random into those to learn from and those to watch."""
@@ -428,7 +482,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """A mask of about this share of the rows, drawn at random."""
         return draw_share(len(rows.target), share, random)
 
-    def _rules(self, schema: Schema, loss: Loss, settings: Settings) -> BoostRules:
+    def _rules(
+        self, schema: Schema, loss: Loss, settings: Settings, scale: Scale = NO_SCALE
+    ) -> BoostRules:
         """The parameters of growing as numbers."""
         monotone = read_monotone(
             self.monotonic_constraints, schema, parameter="monotonic_constraints"
@@ -446,11 +502,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             levels=None if levels is None else min(levels, 2**31 - 1),
             min_samples_leaf=min(settings.min_samples_leaf, 2**31 - 1),
             min_child_weight=float(self.min_child_weight),
-            min_split_gain=float(self.min_split_gain),
+            min_split_gain=scale.of_gradients(self.min_split_gain, 2),
             reg_lambda=settings.reg_lambda,
             lambda_falls=settings.lambda_falls,
-            reg_alpha=float(self.reg_alpha),
-            max_delta_step=float(self.max_delta_step),
+            reg_alpha=scale.of_gradients(self.reg_alpha),
+            max_delta_step=float(scale.down(np.asarray(self.max_delta_step))),
             growth=settings.growth,
             subsample=float(self.subsample),
             colsample_bytree=float(self.colsample_bytree),
@@ -665,17 +721,43 @@ def _draw_number(schema: Schema) -> Array | None:
 
 def _explain_no_split(hessian: float, scores: RowScores, rules: BoostRules) -> None:
     """Warn if no tree has a split for a reason that somebody should act on."""
+    varies = np.ptp(scores.target) > 0.0
     if hessian < 2.0 * rules.min_child_weight:
         reason = (
             f"the hessians of all rows add up to {hessian:.3g}, less than twice "
             f"min_child_weight={rules.min_child_weight:g}: choose a smaller one, or scale y or "
             "sample_weight"
         )
-    elif scores.loss.n_scores == 1 and scores.peak[0] == 0.0 and np.ptp(scores.target) > 0.0:
+    elif scores.loss.n_scores == 1 and scores.peak[0] == 0.0 and varies:
         reason = "all gradients round to zero: scale y, so that its values are not so small"
+    elif scores.heaviest > _HEAVY and varies:
+        reason = (
+            f"one row weighs as much as {scores.heaviest:.3g} rows of usual weight: no cut leaves "
+            f"enough hessian for min_child_weight={rules.min_child_weight:g} beside it. Check "
+            "sample_weight and class_weight"
+        )
+    elif (
+        varies
+        and scores.loss.n_scores == 1
+        and hessian - scores.peak[1] < max(rules.min_child_weight, _HARDLY * hessian)
+    ):
+        reason = "one row has nearly all of the hessian: scale y, or choose another loss"
     else:
         return
-    warnings.warn(f"No tree has a split, since {reason}.", UserWarning, stacklevel=5)
+    warn(f"No tree has a split, since {reason}.")
+
+
+def _explain_small_steps(course: Course, distance: float) -> None:
+    """Warn if all trees together hardly move the scores, compared with the targets."""
+    scores = course.scores
+    if scores.loss.task != "regression" or scores.loss.link_name not in ("identity", "quantiles"):
+        return
+    moved, spread = np.ptp(scores.score - course.start[0]), np.ptp(scores.target)
+    if scores.loss.n_scores == 1 and moved < _HARDLY * min(1.0, distance) * spread:
+        warn(
+            f"The predictions differ by {moved:.2g} only, and y by {spread:.2g}: the steps of the "
+            f"loss {scores.loss.name!r} are too small for such targets. Scale y."
+        )
 
 
 def _check_callbacks(callbacks: Any) -> None:

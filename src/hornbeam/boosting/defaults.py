@@ -1,7 +1,7 @@
 """What ``"auto"`` stands for: settings that follow the shape of the training table.
 
-The learning rate is not among them: it is tried out, and so is whether symmetric trees do
-harm, see `boosting.trial`.
+The learning rate is not among them: it is tried out, and so is whether symmetric trees or the
+share of features that nodes may ask do harm, see `boosting.trial`.
 
 How far a model may go before it learns noise depends on how many rows there are (of each
 class), and on among how many cuts each split is chosen. The rules are all here;
@@ -153,7 +153,10 @@ def usual_leaf(shape: Shape) -> int:
 
 
 def usual_share(shape: Shape) -> float:
-    """Share of the features that a node may ask: trees of few rows should not be all alike."""
+    """Share of the features that a node may ask: trees of few rows should not be all alike.
+
+    Where few features of many matter that does harm: see `boosting.trial`, which then takes all.
+    """
     if not shape.is_small or shape.n_features < LEAST_FEATURES:
         return 1.0
     very_few = shape.task == "classification" and shape.n_rows < VERY_FEW_ROWS

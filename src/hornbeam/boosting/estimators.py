@@ -11,11 +11,18 @@ from sklearn.base import RegressorMixin
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.rows import Rows, draw_share, read_one_column, relabel
-from hornbeam.data.target import check_length, read_classes, warn_column_vector, weigh_classes
+from hornbeam.data.target import (
+    check_length,
+    read_classes,
+    warn_column_vector,
+    warn_weightless,
+    weigh_classes,
+)
 from hornbeam.dtypes import Array
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared
 from hornbeam.probabilities import Probabilities
+from hornbeam.tree.reduced_error import leave_some
 
 
 @register_estimator
@@ -39,6 +46,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         The learning rate, also where it was found (``learning_rate="auto"``).
     growth_ : str
         How the trees were grown, also where that was found (``growth="auto"``).
+    colsample_bynode_ : float
+        The share of the features that a node could ask, also where that was found.
     history_ : dict of str to array
         Losses per round, as far as they were measured.
     calibration_ : array
@@ -206,6 +215,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         The learning rate, also where it was found (``learning_rate="auto"``).
     growth_ : str
         How the trees were grown, also where that was found (``growth="auto"``).
+    colsample_bynode_ : float
+        The share of the features that a node could ask, also where that was found.
     history_ : dict of str to array
         Losses per round, as far as they were measured.
     n_features_in_ : int
@@ -324,18 +335,19 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
                 f"{classes.names[0].tolist()[0]!r}."
             )
         weight = weigh_classes(weight, self.class_weight, y, classes)
+        warn_weightless(weight, classes)
         fitted["n_outputs_"] = 1
         fitted["classes_"] = classes.names[0]
         fitted["n_classes_"] = len(classes.names[0])
         return labels, weight
 
     def _draw_held(self, rows: Rows, share: float, random: np.random.Generator) -> Array:
-        """The same share of every class."""
+        """The same share of every class, but never all of it: what is not held is learnt from."""
         held = np.zeros(len(rows.target), bool)
         for label in range(int(rows.target.max()) + 1):
             members = np.flatnonzero(rows.target == label)
             held[members] = draw_share(len(members), share, random)
-        return held
+        return leave_some(held, rows.target)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores behind the probabilities.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.bundles import Bundles
+from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
 from hornbeam.data.sparse_coding import SparseCodes
@@ -29,6 +30,7 @@ from hornbeam.kernels.boosting.grow import (
 from hornbeam.kernels.boosting.histogram import (
     add_shared,
     count_columns,
+    count_held,
     count_shared,
     empty_shared_column,
     fill_default_cell,
@@ -60,6 +62,7 @@ _SECONDS_PER_CELL = 3e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _LEAST_HESSIAN_BITS = 15
 _MOST_GRADIENT_BITS = 30
+_LEAST_BITS = 4  # of the hessian of a row of usual weight, or units are chosen more finely
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 _USUAL_STEPS = {
@@ -229,7 +232,9 @@ class BoostedGrower(TreeGrower):
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         self.table = make_table(table, rules, max_leaves, n_slots)
-        steps = _steps(table, rules, self.size)
+        least = rules.min_samples_leaf
+        counted = least > 1 and weighs_too_much(scores.heaviest, n_rows, least)
+        steps = _steps(table, rules, self.size, counted)
         compile_all(_kernels(steps, followed))
         set_addresses(self.table, steps)
         n_nodes = 2 * max_leaves
@@ -273,6 +278,7 @@ class BoostedGrower(TreeGrower):
                 "sort_key": 256 * size,
                 "sort_code": 256 * size,
                 "prefix": 2 * s.MOST_CUTS * size,
+                "held": s.HELD_ROOM * size if counted else 0,
                 "column": n_rows if table.is_sparse else 0,
                 "holder": n_rows if table.is_sparse else 0,
                 "draw": n_features,
@@ -298,7 +304,7 @@ class BoostedGrower(TreeGrower):
         """
         table = self.table
         penalty = table.real[s.LAMBDA] = fall * self.rules.reg_lambda
-        units = _set_units(table, self.peak, self.scores.equal_hessians)
+        units = _set_units(table, self.peak, self.desk.arrays.slope, self.scores)
         self._draw(seed, active)
         self.words[:] = 0
         slots, size = self.slots, self.size
@@ -364,7 +370,7 @@ def draws_features(rules: BoostRules) -> bool:
     return min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None
 
 
-def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
+def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> dict[int, Any]:
     """The kernels that growth calls by address: only what this fit needs is compiled."""
     sparse, draws = table.is_sparse, rules.subsample < 1.0
     bundled, categories = bool(table.bundles.is_shared.any()), bool(table.codes.is_category.any())
@@ -387,7 +393,9 @@ def _steps(table: CodedTable, rules: BoostRules, size: int) -> dict[int, Any]:
         steps[s.MARK_SIDES] = mark_sides
     if categories:
         steps[s.SEARCH_CATEGORY] = search_category
-    if not _is_plain(rules):
+    if counted:
+        steps[s.COUNT_HELD] = count_held
+    if counted or not _is_plain(rules):
         steps[s.SEARCH_BOUND] = search_bound
     if draws_features(rules):
         steps[s.CHOOSE_FEATURES] = choose_features
@@ -480,13 +488,16 @@ def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: i
     )
 
 
-def _set_units(table: s.Table, peak: Array, equal_hessians: bool) -> tuple[float, float]:
+def _set_units(table: s.Table, peak: Array, slope: Array, scores: RowScores) -> tuple[float, float]:
     """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
 
     The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
     the hessians into the lane, those of the gradients and a sign into the rest. Where all
-    hessians are equal, they are just 1.
+    hessians are equal, they are just 1. As a rule, as many rows with the largest slopes as
+    there are would fit. Where a few rows weigh so much that little would be left of the others,
+    it is their sums that must fit, which leaves more bits to each row.
     """
+    equal_hessians = scores.equal_hessians
     row_bits = min(int(table.whole[s.N_ROWS]), s.FLUSH_ROWS).bit_length()
     spare = 62 - 2 * row_bits
     hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
@@ -494,6 +505,10 @@ def _set_units(table: s.Table, peak: Array, equal_hessians: bool) -> tuple[float
     table.whole[s.LANE] = row_bits + hessian_bits
     gradient_unit = unit(peak[0], gradient_bits)
     hessian_unit = float(peak[1]) if equal_hessians else unit(peak[1], hessian_bits)
+    if not equal_hessians and scores.heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
+        gradients, hessians = np.abs(slope).reshape(-1, 2).sum(axis=0, dtype=STAT)
+        gradient_unit = min(gradient_unit, unit(gradients, row_bits + gradient_bits - 1))
+        hessian_unit = min(hessian_unit, unit(hessians, row_bits + hessian_bits - 1))
     table.real[s.GRADIENT_UNIT], table.real[s.GRADIENT_SCALE] = gradient_unit, 1 / gradient_unit
     table.real[s.HESSIAN_UNIT], table.real[s.HESSIAN_SCALE] = hessian_unit, 1 / hessian_unit
     return gradient_unit, hessian_unit

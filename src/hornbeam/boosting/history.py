@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.engine import RoundReport
+from hornbeam.boosting.rows import NO_SCALE, Scale
 from hornbeam.dtypes import Array
 from hornbeam.progress import ProgressBar
 
@@ -25,14 +26,15 @@ class Watch:
         callbacks: Sequence[Callable[[RoundReport], Any]],
         history: dict[str, Array] | None,
         n_before: int = 0,
+        scale: Scale = NO_SCALE,
     ) -> None:
         self.rounds, self.metric, self.patience, self.tol = rounds, metric, patience, tol
-        self.callbacks = callbacks
+        self.callbacks, self.scale = callbacks, scale
         earlier = history or {}
         self.train: list[float] = list(earlier.get("train", ()))[:n_before]
         self.valid: list[float] = list(earlier.get("validation", ()))[:n_before]
         # a model that was stopped early ends with its best round
-        self.best = self.valid[-1] if len(self.valid) == n_before > 0 else np.inf
+        self.best = scale.down_losses(self.valid[-1]) if len(self.valid) == n_before > 0 else np.inf
         self.best_number = n_before
         self.bar = ProgressBar("boosting", rounds, verbose)
         self.wants_train_loss = bool(callbacks) or bool(verbose) or patience is not None
@@ -45,18 +47,31 @@ class Watch:
 
     def __call__(self, report: RoundReport) -> bool:
         """Note a round; True ends the fit."""
+        valid_loss = report.valid_loss  # of scaled targets, where losses can be compared
+        report = self._as_known(report)
         if self.wants_train_loss:
             self.train.append(report.train_loss)
-        if report.valid_loss is not None:
+        if valid_loss is not None and report.valid_loss is not None:
             self.valid.append(report.valid_loss)
-            if self.best == np.inf or report.valid_loss < self.best - self.tol * abs(self.best):
-                self.best, self.best_number = report.valid_loss, report.number
+            if self.best == np.inf or valid_loss < self.best - self.tol * abs(self.best):
+                self.best, self.best_number = valid_loss, report.number
         self.bar.show(report.number, _losses(report, self.metric))
         stop = False
         for callback in self.callbacks:
             stop = bool(callback(report)) or stop
         return stop or (
             self.patience is not None and report.number - self.best_number >= self.patience
+        )
+
+    def _as_known(self, report: RoundReport) -> RoundReport:
+        """A report in the user's units."""
+        if not self.scale.exponent:
+            return report
+        valid = report.valid_loss
+        return RoundReport(
+            report.number,
+            self.scale.up_losses(report.train_loss),
+            None if valid is None else self.scale.up_losses(valid),
         )
 
     def best_round(self, n_rounds: int) -> int:

@@ -135,7 +135,7 @@ PARAMETERS.update(
         "colsample_bynode": Parameter(
             "float or 'auto'",
             "Share of the level's features drawn for each node. 'auto': 0.4 if there are fewer "
-            "than 5,000 rows and at least 6 features; else 1.",
+            "than 5,000 rows and at least 6 features, unless a trial finds 1 better; else 1.",
             [_SHARE, _AUTO],
         ),
         "boosting_bins": Parameter(
@@ -181,7 +181,8 @@ PARAMETERS.update(
         ),
         "validation_fraction": Parameter(
             "float",
-            "Share of the rows held out for early stopping, unless `fit` is given others.",
+            "Share of the rows (of each class, but never all of it) held out for early stopping, "
+            "unless `fit` is given others.",
             [Interval(Real, 0.0, 1.0, closed="neither")],
         ),
         "n_iter_no_change": Parameter(

@@ -36,6 +36,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         The learning rate, also where it was found (``learning_rate="auto"``).
     growth_ : str
         How the trees were grown, also where that was found (``growth="auto"``).
+    colsample_bynode_ : float
+        The share of the features that a node could ask, also where that was found.
     history_ : dict of str to array
         1 - NDCG per round, as far as it was measured.
     n_features_in_ : int

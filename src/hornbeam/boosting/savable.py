@@ -49,6 +49,7 @@ class SavableBoosting(SavableModel):
     n_iter_: int
     learning_rate_: float
     growth_: str
+    colsample_bynode_: float
     calibration_: Array  # only if it was asked for
 
     def _model_header(self) -> dict[str, Any]:
@@ -59,6 +60,7 @@ class SavableBoosting(SavableModel):
             "seed": int(self.seed_),  # type: ignore[attr-defined]
             "learning_rate": float(self.learning_rate_),
             "growth": self.growth_,
+            "colsample_bynode": float(self.colsample_bynode_),
             "history": {name: list(map(float, v)) for name, v in self.history_.items()},  # type: ignore[attr-defined]
         }
 
@@ -77,6 +79,7 @@ class SavableBoosting(SavableModel):
         estimator.seed_ = take(header, "seed", int)
         estimator.learning_rate_ = take(header, "learning_rate", float)
         estimator.growth_ = take(header, "growth", str)
+        estimator.colsample_bynode_ = take(header, "colsample_bynode", float)
         estimator.history_ = _read_history(take(header, "history", dict))
         start = take_array(arrays, "start")
         trees = take_trees(arrays, estimator.schema_, 1)
@@ -108,9 +111,10 @@ def _check_model(state: dict[str, Any], start: Any, n_trees: int) -> None:
     """Sizes that must fit each other, or predictions would read beside their arrays."""
     known_text(state, "link_", LINKS)
     known_text(state, "growth_", GROWTHS)
-    rate = real(state, "learning_rate_", 0.0, np.finfo(STAT).max)
-    if rate == 0.0:
+    if real(state, "learning_rate_", 0.0, np.finfo(STAT).max) == 0.0:
         raise ModelFileError("A learning rate of 0.0 cannot be.")
+    if real(state, "colsample_bynode_", 0.0, 1.0) == 0.0:
+        raise ModelFileError("A share of 0.0 of the features cannot be.")
     whole(state, "seed_", 0, 2**31 - 1)
     if not len(finite_array(start, "start")):
         raise ModelFileError("There must be a start score.")

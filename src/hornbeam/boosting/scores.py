@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hornbeam.boosting.rows import heaviest
 from hornbeam.dtypes import STAT, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
@@ -53,6 +54,7 @@ class RowScores:
         self.target = np.ascontiguousarray(target, STAT)
         even = bool(np.all(weight == weight[0])) if self.n_rows else True
         self.weight = np.ascontiguousarray(weight[:1] if even else weight, STAT)
+        self.heaviest = 1.0 if even else heaviest(weight)
         self.score = np.empty(n_scores * self.n_rows, STAT)
         self.score.reshape(n_scores, -1)[:] = np.asarray(start).reshape(n_scores, -1)
         # of one score: those of several are taken in turn, and each grower has room for one

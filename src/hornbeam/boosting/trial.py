@@ -9,12 +9,18 @@ rate is chosen to get there in about 100 rounds.
 Where trees could be grown in two ways, both are tried, and the first one is taken unless the
 other one is clearly better: half of the rows, in large steps, is too rough a test for more.
 
+Nodes of small tables ask some of the features only (`boosting.defaults`), which is bad where
+few features of many matter. So trees of all features are tried, too, on the same halves. They
+are taken if the loss gets lower by a twentieth; if the halves do not agree on that, in the mean
+of these and another two halves.
+
 The rate does not follow ``n_estimators``: 50 rounds and 50 more would not be 100 at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,19 +37,30 @@ MOST_ROWS = 40_000  # more would only cost time
 TRIAL_RATE = 0.3
 TRIAL_ROUNDS = 50
 CLEARLY = 0.2  # of the least loss: a way to grow whose loss is larger by so much is worse
+BETTER = 0.05  # of the least loss: another share of the features must bring so much
 GOAL = 75  # rounds to get there: fewer than 100, since half of the rows mislead sooner than all
 _TRIAL_KEY = 2  # tells these draws from others with the same seed
 
 Draw = Callable[[Rows, float, np.random.Generator], Array]
+Losses = Callable[[Rows, Rows, str, float], Array]
+
+
+class Pace(NamedTuple):
+    """What a trial finds: how to grow trees, of which share of the features, and how fast."""
+
+    growth: str
+    share: float
+    rate: float
 
 
 def find_pace(
     rows: Rows,
     draw: Draw,
     growths: Sequence[str],
-    losses: Callable[[Rows, Rows, str], Array],
+    shares: Sequence[float],
+    losses: Losses,
     seed: int,
-) -> tuple[str, float]:
+) -> Pace:
     """How to grow trees, and the learning rate, that suit some rows.
 
     Parameters
@@ -53,36 +70,73 @@ def find_pace(
         Draws a share of the rows.
     growths : sequence of str
         Ways to grow trees, the preferred one first; the last one needs no trial.
-    losses : callable(learnt, watched, growth) -> float64 array
+    shares : sequence of float
+        Of the features that a node may ask: the preferred one, which needs no trial, and
+        perhaps another one.
+    losses : callable(learnt, watched, growth, share) -> float64 array
         Boosts some rows, and tells the loss of others after each round (`watched_losses`).
     seed : int
     """
     n_rows, random = len(rows.target), np.random.default_rng([seed, _TRIAL_KEY])
-    unknown = growths[-1], USUAL_RATE
+    unknown = Pace(growths[-1], shares[0], USUAL_RATE)
     if n_rows < LEAST_ROWS:
         return unknown
     if n_rows > MOST_ROWS:
         rows = rows.chosen(draw(rows, MOST_ROWS / n_rows, random))
-    held = draw(rows, 0.5, random)
-    if not held.any():
+    halves = _halve(rows, draw, random)
+    if not halves:
         return unknown  # every class has one row
-    one, other = rows.chosen(~held), rows.chosen(held)
-    curves = []
-    for growth in growths:
-        curve = losses(one, other, growth)
-        if n_rows < FEW_ROWS:
-            curve = 0.5 * (curve + losses(other, one, growth))
-        if not np.isfinite(curve).all() or curve.min() == curve.max():
-            return unknown  # half of the rows could not be learnt from
-        curves.append(curve)
-    losses_of = [float(curve.min()) for curve in curves]
-    bearable = min(losses_of) + CLEARLY * abs(min(losses_of))  # a loss may be negative
-    which = next(i for i, loss in enumerate(losses_of) if loss <= bearable)
-    growth, curve = growths[which], curves[which]
-    distance = TRIAL_RATE * (1 + int(np.argmin(curve)))
+    tried = [_curves(halves, losses, growth, shares[0]) for growth in growths]
+    if not all(tells(np.mean(curves, axis=0)) for curves in tried):
+        return unknown  # half of the rows could not be learnt from
+    which = _first_bearable([float(np.mean(curves, axis=0).min()) for curves in tried])
+    growth, share, curves = growths[which], shares[0], tried[which]
+    if len(shares) > 1:
+        other = _curves(halves, losses, growth, shares[1])
+        gains = _gains(curves, other)
+        if len(set(gains > BETTER)) > 1:  # the two halves do not agree: another pair of them
+            more = _halve(rows, draw, random)
+            usual, others = (_curves(more, losses, growth, share) for share in shares)
+            gains = np.append(gains, _gains(usual, others))
+        if gains.mean() > BETTER:
+            share, curves = shares[1], other
+    distance = TRIAL_RATE * (1 + int(np.argmin(np.mean(curves, axis=0))))
     # what half of 40,000 rows cannot bear, a million may
     slowest = LEAST_RATE if n_rows <= MOST_ROWS else USUAL_RATE
-    return growth, min(max(distance / GOAL, slowest), MOST_RATE)
+    return Pace(growth, share, min(max(distance / GOAL, slowest), MOST_RATE))
+
+
+def _halve(rows: Rows, draw: Draw, random: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """Rows to learn from and rows to watch; few rows also the other way round."""
+    n_rows, held = len(rows.target), draw(rows, 0.5, random)
+    if not held.any():
+        return []
+    one, other = rows.chosen(~held), rows.chosen(held)
+    return [(one, other), (other, one)] if n_rows < FEW_ROWS else [(one, other)]
+
+
+def _curves(
+    halves: Sequence[tuple[Rows, Rows]], losses: Losses, growth: str, share: float
+) -> list[Array]:
+    return [losses(learnt, watched, growth, share) for learnt, watched in halves]
+
+
+def tells(curve: Array) -> bool:
+    """Whether losses tell anything of how far a model should go."""
+    return bool(np.isfinite(curve).all() and curve.min() != curve.max())
+
+
+def _first_bearable(losses: Sequence[float]) -> int:
+    """The first way to grow that is not clearly worse than another one."""
+    bearable = min(losses) + CLEARLY * abs(min(losses))  # a loss may be negative
+    return next(i for i, loss in enumerate(losses) if loss <= bearable)
+
+
+def _gains(usual: Sequence[Array], other: Sequence[Array]) -> Array:
+    """By which share the other curves get lower than the usual ones, pair by pair."""
+    least, reached = (np.array([curve.min() for curve in curves]) for curves in (usual, other))
+    gains: Array = (least - reached) / np.maximum(np.abs(least), np.finfo(np.float64).tiny)
+    return np.where(np.isfinite(gains), gains, -np.inf)
 
 
 def watched_losses(

@@ -21,6 +21,7 @@ from hornbeam.data.columns import (
     short,
 )
 from hornbeam.dtypes import LABEL, Array
+from hornbeam.notices import warn
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> Array:
@@ -245,6 +246,27 @@ def _check_class_weight(class_weight: Any) -> None:
                     f"class_weight[{label!r}] is {short(weight)}; weights must be finite and not "
                     "negative. A weight of 0 leaves a class out."
                 )
+
+
+def warn_weightless(weight: Array, classes: Classes) -> None:
+    """Warn of classes that no model can learn, since all of their rows have the weight 0."""
+    if weight.strides == (0,) or (weight > 0.0).all():
+        return
+    total = np.zeros(int(classes.start[-1]))
+    for output in range(classes.labels.shape[1]):
+        total += np.bincount(classes.labels[:, output], weights=weight, minlength=len(total))
+    weightless = np.flatnonzero(total == 0.0)
+    if not len(weightless):
+        return
+    every = [name for names in classes.names for name in names.tolist()]
+    named = listed([every[number] for number in weightless])
+    several = len(weightless) > 1
+    warn(
+        f"{'Classes' if several else 'Class'} {named} of y {'have' if several else 'has'} no "
+        f"weight: sample_weight or class_weight is 0 in all rows of {'them' if several else 'it'}. "
+        "The model cannot learn what it never sees: it keeps a probability of (nearly) 0. Drop "
+        "these rows if that is meant."
+    )
 
 
 def weigh_classes(weight: Array, class_weight: Any, y: Any, classes: Classes) -> Array:

@@ -18,6 +18,7 @@ from hornbeam.data.target import (
     check_length,
     read_classes,
     read_weights,
+    warn_weightless,
     weigh_classes,
 )
 from hornbeam.dtypes import Array
@@ -96,6 +97,7 @@ class QuinlanTree(
         n_rows = matrix.shape[0]
         classes = self._read_classes(y, n_rows)
         weight = weigh_classes(read_weights(sample_weight, n_rows), self.class_weight, y, classes)
+        warn_weightless(weight, classes)
         labels, kept = classes.labels[:, 0], weight > 0.0
         if not kept.all():
             matrix, labels, weight = matrix[np.flatnonzero(kept)], labels[kept], weight[kept]

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.criteria import resolve
 from hornbeam.data.coding import Codes, encode_bins, encode_ranks
+from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
     Classes,
@@ -30,6 +31,7 @@ from hornbeam.data.target import (
     read_classes,
     read_values,
     read_weights,
+    warn_weightless,
     weigh_classes,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
@@ -54,6 +56,7 @@ from hornbeam.tree.storage import Tree
 from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import walker
 
+_TELL_ALL_APART = "finder='exact' tells all of them apart."
 WIDE_RANDOM_CUTS = 0.5  # random cuts are drawn from the range of a column (see `encode_bins`)
 
 
@@ -267,6 +270,7 @@ class CartTree(BaseDecisionTree):
         target, scaling = self._read_target(y, weight, fitted)
         rules = self._rules(schema, target.weight, fitted["max_features_"], scaling)
         codes = self._encode(schema, matrix)
+        warn_of_folding(codes, matrix, schema.feature_names, self._deal_rare, _TELL_ALL_APART)
         criterion = resolve(
             self.criterion, classification=is_classifier(self), n_outputs=target.n_outputs
         )
@@ -416,6 +420,7 @@ class DecisionTreeClassifier(OutputProbabilities, CartTree):
         classes = read_classes(y, type(self).__name__)
         check_length(classes.labels, len(weight))
         weight = weigh_classes(weight, self.class_weight, y, classes)
+        warn_weightless(weight, classes)
         single = len(classes.names) == 1
         fitted["n_outputs_"] = len(classes.names)
         fitted["classes_"] = classes.names[0] if single else classes.names

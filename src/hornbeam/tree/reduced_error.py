@@ -65,4 +65,14 @@ def hold_out(groups: Array, share: float, random: np.random.RandomState) -> Arra
     steps = np.floor(share * np.arange(len(groups) + 1) + 0.5)
     held = np.zeros(len(groups), bool)
     held[order] = np.diff(steps) > 0  # every 1/share-th row, class after class
+    return leave_some(held, groups)
+
+
+def leave_some(held: Array, groups: Array) -> Array:
+    """Let go a row of each group (class) that is held out whole: it could not be learnt."""
+    numbers = groups.astype(np.int64)
+    n_rows, n_left = np.bincount(numbers), np.bincount(numbers, weights=~held)
+    if np.count_nonzero(n_rows) > 1:
+        for group in np.flatnonzero((n_rows > 0) & (n_left == 0)):
+            held[np.argmax(numbers == group)] = False
     return held

@@ -10,9 +10,11 @@ from numba import int64
 
 from hornbeam.kernels.boosting.state import (
     AHEAD,
+    ALL_HELD,
     CHUNK,
     EMPTY_SHARED,
     FLUSH_ROWS,
+    HELD_ROOM,
     LANE,
     MISSING,
     N_BUNDLES,
@@ -21,6 +23,7 @@ from hornbeam.kernels.boosting.state import (
     N_ROWS,
     NODES_AT,
     ROWS_AT,
+    SPARSE,
     STRIDE,
     TABLE_AT,
     TEAM_AT,
@@ -195,6 +198,30 @@ def count_shared(slots, node, unused, unused_too, none, rank):
             end = min(place + BLOCK_COLUMNS, n_bundles)
             count_rows(table, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end)
             place = end
+
+
+@step
+def count_held(slots, node, feature, unused, unused_too, rank):
+    """Count the rows of a node in each cell of a feature, for one thread."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    at, n_codes, n_rows = HELD_ROOM * rank, table.n_codes[feature], table.whole[N_ROWS]
+    for cell in range(n_codes + 1):
+        team.held[at + cell] = 0
+    count, listed = nodes.last[node] - nodes.first[node], int64(0)
+    team.held[at + ALL_HELD] = count
+    if table.whole[SPARSE]:
+        for entry in range(table.column_start[feature], table.column_start[feature + 1]):
+            here = int64(team.holder[table.column_row[entry]] == nodes.label[node])
+            team.held[at + min(int64(table.column_code[entry]), n_codes)] += here
+            listed += here
+        team.held[at + default_cell(table, feature)] += count - listed
+        return 0.0
+    column, source = table.column[feature] * n_rows, int64(nodes.buffer[node]) * n_rows
+    for j in range(source + nodes.first[node], source + nodes.last[node]):
+        code = int64(table.by_column[column + int64(rows.row[j])])
+        team.held[at + min(own_code(table, feature, code), n_codes)] += 1
+    return 0.0
 
 
 @part

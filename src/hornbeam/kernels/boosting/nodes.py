@@ -13,6 +13,7 @@ from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
     CHOOSE_FEATURES,
     CHUNK,
+    COUNT_HELD,
     DRAWS_FEATURES,
     FINISHED,
     FLAGGING,
@@ -175,7 +176,8 @@ def make_leaf(table, nodes, node):
     nodes.feature[node] = -1
     nodes.gain[node] = 0.0
     # a cell that is not empty holds a row, whatever its hessian seems to say
-    least = float(table.whole[MIN_LEAF]) if table.whole[MIN_LEAF] > 1 else 0.0
+    judged = table.whole[MIN_LEAF] > 1 and table.whole[COUNT_HELD] == 0
+    least = float(table.whole[MIN_LEAF]) if judged else 0.0
     nodes.least_rows[node] = least * (1.0 - ROUNDING)
     nodes.label[node] = node
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from numba import float64, int64, uint64
 
 from hornbeam.kernels.boosting.state import (
+    ALL_HELD,
     ALPHA,
     BEST_CUT,
     BEST_FEATURE,
@@ -31,12 +32,15 @@ from hornbeam.kernels.boosting.state import (
     CATEGORY_LAMBDA,
     CATEGORY_RULE,
     CATEGORY_SMOOTH,
+    COUNT_HELD,
     GRADIENT_UNIT,
+    HELD_ROOM,
     HESSIAN_UNIT,
     LAMBDA,
     MAX_STEP,
     MEMBER_WORDS,
     MIN_HESSIAN,
+    MIN_LEAF,
     MOST_CUTS,
     N_BEST,
     N_BEST_WHOLE,
@@ -57,6 +61,8 @@ from hornbeam.kernels.boosting.state import (
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
+    WORD_BUILD,
+    WORD_OTHER,
     load_table,
     load_team,
 )
@@ -103,7 +109,18 @@ def note_cut(best, best_whole, which, gain, values, left):
 
 
 @part
-def try_plain(real, best, best_whole, which, penalty, node, left):
+def is_better(best, best_whole, which, gain, feature):
+    """Whether a split is better than the best so far: of equal gains the first feature wins.
+
+    Features that share a column are searched one after the other, so not always in order.
+    """
+    most = best[which * N_BEST + BEST_GAIN]
+    first = feature < best_whole[which * N_BEST_WHOLE + BEST_FEATURE]
+    return gain > most or (gain == most and first)
+
+
+@part
+def try_plain(real, best, best_whole, which, feature, penalty, node, left):
     """Score one way to part the node; returns True if it is the best so far.
 
     ``left`` are gradient and hessian (integers) of the left side. There are no bounds here,
@@ -114,18 +131,18 @@ def try_plain(real, best, best_whole, which, penalty, node, left):
     hr = float64(node.hessian - left[1]) * real[HESSIAN_UNIT]
     after = gl * gl / (hl + penalty) + gr * gr / (hr + penalty)
     gain = 0.5 * (after - node.objective)
-    if not gain > best[which * N_BEST + BEST_GAIN]:
+    if not is_better(best, best_whole, which, gain, feature):
         return False
     note_cut(best, best_whole, which, gain, (-gl / (hl + penalty), -gr / (hr + penalty)), left)
     return True
 
 
 @part
-def try_cut(table, best, best_whole, which, direction, penalty, node, left):
+def try_cut(table, best, best_whole, which, feature, direction, penalty, node, left):
     """Score one way to part the node, with all that may bind its children."""
     real = table.real
     if table.whole[PLAIN]:
-        return try_plain(real, best, best_whole, which, penalty, node, left)
+        return try_plain(real, best, best_whole, which, feature, penalty, node, left)
     gl, hl = float64(left[0]) * real[GRADIENT_UNIT], float64(left[1]) * real[HESSIAN_UNIT]
     gr = float64(node.gradient - left[0]) * real[GRADIENT_UNIT]
     hr = float64(node.hessian - left[1]) * real[HESSIAN_UNIT]
@@ -136,7 +153,7 @@ def try_cut(table, best, best_whole, which, direction, penalty, node, left):
     after = leaf_objective(real, gl, hl, penalty, wl)
     after += leaf_objective(real, gr, hr, penalty, wr)
     gain = 0.5 * (after - node.objective)
-    if not gain > best[which * N_BEST + BEST_GAIN]:
+    if not is_better(best, best_whole, which, gain, feature):
         return False
     note_cut(best, best_whole, which, gain, (wl, wr), left)
     return True
@@ -148,7 +165,8 @@ class SearchedNode(NamedTuple):
     Histograms do not hold the number of rows. A side with the hessian h seems to have
     ``h * rows_per_hessian`` rows, which is exact where all hessians are equal. Where they
     are not, a split that leaves too few rows is found out when the rows are parted. The
-    node is then searched again with a larger ``Nodes.least_rows``.
+    node is then searched again with a larger ``Nodes.least_rows``. Where single rows weigh so
+    much that others would seem to be no rows at all, rows are counted instead (COUNT_HELD).
     """
 
     gradient: int
@@ -294,16 +312,35 @@ def search_number(table, team, node, which, slot, feature, to_beat, rank):
             if not may_beat(node, left_gradient, left_hessian, scaled_penalty, to_beat):
                 continue
             left = (left_gradient, left_hessian)
-            if try_plain(table.real, best, best_whole, which, penalty, node, left):
+            if try_plain(table.real, best, best_whole, which, feature, penalty, node, left):
                 side = missing_left if some_missing else UNKNOWN
                 note_number(best_whole, which, feature, code, side)
                 to_beat = amount_to_beat(table, best, which, node)
     return to_beat
 
 
+@part
+def rows_in(table, team, node, cell, hessian, rank):
+    """How many rows of a node a cell of the feature holds, or seems to hold."""
+    if table.whole[COUNT_HELD] != 0:
+        return float64(team.held[HELD_ROOM * rank + cell])
+    return float64(hessian) * node.rows_per_hessian
+
+
+@part
+def too_few(table, team, n_left, rank):
+    """Whether a side has too few of the rows that were counted: 1 the left, 2 the right one."""
+    if table.whole[COUNT_HELD] == 0:
+        return int64(0)  # that is judged by hessians
+    least = float64(table.whole[MIN_LEAF])
+    if n_left < least:
+        return int64(1)
+    return int64(2 if float64(team.held[HELD_ROOM * rank + ALL_HELD]) - n_left < least else 0)
+
+
 @step
 def search_bound(slots, which, slot, feature, unused, rank):
-    """`search_number` with monotone constraints, limits of steps or alpha: every cut in full."""
+    """`search_number` with constraints, limits, alpha or counted rows: every cut in full."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     which += 2 * rank
     node = described(team, which)
@@ -315,6 +352,7 @@ def search_bound(slots, which, slot, feature, unused, rank):
     for missing_left in range(2 if some_missing else 1):
         left_gradient = cells[start + n_codes] if missing_left else int64(0)
         left_hessian = cells[hessians + n_codes] if missing_left else int64(0)
+        n_left = rows_in(table, team, node, n_codes, left_hessian, rank) if missing_left else 0.0
         n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
         for code in range(n_cuts):
             here = cells[hessians + code]
@@ -322,13 +360,15 @@ def search_bound(slots, which, slot, feature, unused, rank):
                 continue
             left_gradient += cells[start + code]
             left_hessian += here
-            if left_hessian < node.enough:
+            n_left += rows_in(table, team, node, code, here, rank)
+            few = too_few(table, team, n_left, rank)
+            if left_hessian < node.enough or few == 1:
                 continue
-            if node.hessian - left_hessian < node.enough:
+            if node.hessian - left_hessian < node.enough or few == 2:
                 break
             left = (left_gradient, left_hessian)
             penalty = table.real[LAMBDA]
-            if try_cut(table, best, best_whole, which, direction, penalty, node, left):
+            if try_cut(table, best, best_whole, which, feature, direction, penalty, node, left):
                 side = missing_left if some_missing else UNKNOWN
                 note_number(best_whole, which, feature, code, side)
     return 0.0
@@ -338,13 +378,17 @@ def search_bound(slots, which, slot, feature, unused, rank):
 def search_features(slots, which, slot, first, last, rank):
     """Search some drawn features of a node, those that it may ask."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    place, plain = which + 2 * rank, table.whole[PLAIN]
+    place, count = which + 2 * rank, table.whole[COUNT_HELD]
+    plain = table.whole[PLAIN] != 0 and count == 0
+    searched = team.words[WORD_OTHER if which else WORD_BUILD]
     node = described(team, place)
     to_beat = amount_to_beat(table, team.best, place, node)
     for k in range(first, last):
         feature = int64(team.bundle_feature[k])
         if not team.may_ask[which * table.whole[N_FEATURES] + feature]:
             continue
+        if count != 0:
+            call_address(count, (slots, searched, feature, int64(0), int64(0), rank))
         if plain and not table.is_category[feature]:
             to_beat = search_number(table, team, node, place, slot, feature, to_beat, rank)
         else:
@@ -355,17 +399,18 @@ def search_features(slots, which, slot, first, last, rank):
 
 
 @part
-def sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at):
+def sort_categories(table, team, start, node, n_codes, smooth, rank):
     """List the categories that are there (missing is one) by gradient over hessian.
 
     Those that seem to have fewer than ``smooth`` rows are left out; returns how many are not.
     """
-    real = table.real
+    real, cells = table.real, team.cells
+    keys, codes, at = team.sort_key, team.sort_code, 256 * rank
     hessians = start + table.whole[N_CELLS]
     n_present = int64(0)
     for code in range(n_codes + 1):
         here = cells[hessians + code]
-        if here == 0 or float64(here) * node.rows_per_hessian < smooth:
+        if here == 0 or rows_in(table, team, node, code, here, rank) < smooth:
             continue
         gradient = float64(cells[start + code]) * real[GRADIENT_UNIT]
         hessian = float64(cells[hessians + code]) * real[HESSIAN_UNIT]
@@ -392,7 +437,7 @@ def search_category(slots, which, slot, feature, unused, rank):
     which += 2 * rank
     node = described(team, which)
     cells, best, best_whole, member = team.cells, team.best, team.best_whole, team.member
-    keys, codes, at_sort = team.sort_key, team.sort_code, 256 * rank
+    codes, at_sort = team.sort_code, 256 * rank
     whole, real = table.whole, table.real
     start = 2 * slot * whole[N_CELLS] + table.cell_start[feature]
     n_codes = table.n_codes[feature]
@@ -404,21 +449,24 @@ def search_category(slots, which, slot, feature, unused, rank):
     gentle = n_present <= FEW_CATEGORIES or one_by_one
     smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
     penalty = real[LAMBDA] + (0.0 if gentle else real[CATEGORY_LAMBDA])
-    n_sorted = sort_categories(table, cells, start, node, n_codes, smooth, keys, codes, at_sort)
+    n_sorted = sort_categories(table, team, start, node, n_codes, smooth, rank)
     at_whole, words = which * N_BEST_WHOLE, which * MEMBER_WORDS
-    left_gradient, left_hessian = int64(0), int64(0)
+    left_gradient, left_hessian, n_left = int64(0), int64(0), 0.0
     found = int64(-1)
     all_sorted = n_sorted == n_present and not one_by_one
     for place in range(n_sorted - 1 if all_sorted else n_sorted):
         code = int64(codes[at_sort + place])
         if one_by_one:
-            left_gradient, left_hessian = int64(0), int64(0)
+            left_gradient, left_hessian, n_left = int64(0), int64(0), 0.0
         left_gradient += cells[start + code]
         left_hessian += cells[hessians + code]
+        n_left += rows_in(table, team, node, code, cells[hessians + code], rank)
         if left_hessian < node.enough or node.hessian - left_hessian < node.enough:
             continue
+        if too_few(table, team, n_left, rank) != 0:
+            continue
         left = (left_gradient, left_hessian)
-        if try_cut(table, best, best_whole, which, int64(0), penalty, node, left):
+        if try_cut(table, best, best_whole, which, feature, int64(0), penalty, node, left):
             found = place
     if found < 0:
         return 0.0

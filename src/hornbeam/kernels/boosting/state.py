@@ -91,7 +91,8 @@ MARK_SIDES = 41
 FORGET_LEAVES = 42
 WALK_ROWS = 43
 ORDER_CATEGORIES = 44
-N_WHOLE = 45
+COUNT_HELD = 45  # 0: the rows of a side are judged by its hessian
+N_WHOLE = 46
 
 # Table.real
 LAMBDA = 0
@@ -175,6 +176,7 @@ class Team(NamedTuple):
     sort_key: F8  # per thread: 256 categories in order
     sort_code: I4
     prefix: I8  # per thread: gradients left of each cut of a feature, then hessians
+    held: I8  # per thread: rows in each cell of a feature, and in all; see COUNT_HELD
     column: U1  # codes of one feature of a sparse table, by row ...
     holder: I4  # ... and the label of the node that holds the row
     draw: U8  # keys of features while some are drawn
@@ -232,6 +234,8 @@ N_BEST_WHOLE = 8
 
 MISSING = 255  # code of a missing value
 MOST_CUTS = 256  # room for the cuts of a feature
+HELD_ROOM = 257  # room for the rows of its cells ...
+ALL_HELD = 256  # ... and of all
 MEMBER_WORDS = 4  # 256 codes
 AHEAD = 16  # rows whose codes are fetched ahead of their turn
 CHUNK = 4096  # rows that a thread takes at a time

@@ -94,8 +94,8 @@ from hornbeam.runtime.pointers import F8, I4, I8, U8, bare, make_loader, slot_co
 
 PLACES = 256  # room for codes and missing values
 PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
-STEPS = 258  # room for the cuts of a feature, one that ends the last of them, and one to spare
-N_GAINS = 3 * STEPS
+CUTS = 258  # room for the cuts of a feature, and some to spare
+N_GAINS = 2 * CUTS
 NO_PART = -math.inf  # gain of a node that a question does not split
 
 
@@ -114,8 +114,8 @@ class Level(NamedTuple):
     held: I8  # ... rows in each place ...
     present: U8  # ... and a bit for each place that has some; of a sparse table for every node
     left: I8  # per thread: gradients and hessians of the left side
-    gain: F8  # per thread: by how much the gain changes at each cut, for nodes without missing
-    # values, and for those with them on the right, and on the left
+    gain: F8  # per thread: what all nodes gain by each cut, with missing values on the right ...
+    # ... and, if there are any, on the left
     place_of: I4  # per thread: the place of each code of a category
     key: F8  # per thread: what categories are sorted by ...
     code_at: I4  # ... and the code at each place
@@ -308,8 +308,8 @@ def gain_of_node(table, nodes, level, question, node, before, left, at):
         wr = leaf_weight(real, gr, hr, penalty, lower, upper)
         if (wl - wr) * question.direction > 0.0:
             return NO_PART
-        after += leaf_objective(real, gl, hl, penalty, wl)
-        after += leaf_objective(real, gr, hr, penalty, wr)
+        one_side = leaf_objective(real, gl, hl, penalty, wl)
+        after += one_side + leaf_objective(real, gr, hr, penalty, wr)  # also if they change sides
     if min(left_hessian, right_hessian) < real[MIN_HESSIAN]:
         return NO_PART
     return 0.5 * (after - before) - real[MIN_GAIN]
@@ -326,15 +326,29 @@ def take_left(level, rank, at, afresh):
 
 
 @part
-def add_gains(table, nodes, level, question, slot, node, before, missing_left, at, rank):
-    """Add what a node gains by each cut, its missing values on one side.
+def spread_gain(level, gain, at, sides, first, last):
+    """Add what a node gains to some neighbouring cuts, on one or both sides of missing values.
 
-    Between two places that the node has rows in nothing changes, so only the steps are added,
-    to ``level.gain[at:]``.
+    Gains are added node by node, the same for every feature, so that questions which part all
+    nodes alike gain the same to the last bit.
+    """
+    if gain == 0.0:
+        return
+    for side in range(sides):
+        for cut in range(at + side * CUTS + first, at + side * CUTS + last):
+            level.gain[cut] += gain
+
+
+@part
+def add_gains(table, nodes, level, question, slot, node, before, missing_left, at, sides, rank):
+    """Add what a node gains by each cut, its missing values on one side, to ``level.gain[at:]``.
+
+    A node without any has two ``sides`` to add to where another one has some. Between two
+    places that the node has rows in nothing changes.
     """
     least, width = table.whole[MIN_LEAF], 2 * level.whole[N_SCORES]
     first, n_cuts = slot * level.whole[TILE_PLACES], question.n_places - 1
-    n_rows, gain = nodes.last[node] - nodes.first[node], 0.0
+    n_rows, gain, since = nodes.last[node] - nodes.first[node], 0.0, int64(0)
     n_left = level.held[first + n_cuts] if missing_left else int64(0)
     for k in range(width):
         missing = level.tile[(first + n_cuts) * width + k]
@@ -345,20 +359,17 @@ def add_gains(table, nodes, level, question, slot, node, before, missing_left, a
             place = (word << 6) + trailing_zeros(bits)
             bits &= bits - uint64(1)
             if place >= n_cuts:
-                return
+                break
+            spread_gain(level, gain, at, sides, since, since + 1 if question.alone else place)
             held = take_left(level, rank, first + place, question.alone)
             n_left = held if question.alone else n_left + held
-            last = gain
-            gain = 0.0
+            gain, since = 0.0, place
             if min(n_left, n_rows - n_left) >= least:
                 found = gain_of_node(
                     table, nodes, level, question, node, before, level.left, rank * width
                 )
                 gain = found if found > NO_PART else 0.0
-            level.gain[at + place] += gain - last
-            if question.alone:
-                level.gain[at + place + 1] -= gain
-                gain = 0.0
+    spread_gain(level, gain, at, sides, since, since + 1 if question.alone else n_cuts)
 
 
 # --- categories ----------------------------------------------------------------------------
@@ -507,15 +518,18 @@ def search_question(slots, feature, n_sorted, gentle, unused, rank):
         before = objective_before(table, nodes, level, node)
         missing = level.held[slot * level.whole[TILE_PLACES] + n_places - 1]
         two_ways = missing > 0 and not by_place
-        some_missing |= two_ways
+        if two_ways and not some_missing:
+            some_missing = True
+            for cut in range(at, at + CUTS):
+                level.gain[cut + CUTS] = level.gain[cut]
+        sides = int64(2 if some_missing and not two_ways else 1)
         for side in range(2 if two_ways else 1):
-            steps = at + ((1 + side) * STEPS if two_ways else 0)
-            add_gains(table, nodes, level, question, slot, node, before, side, steps, rank)
+            gains = at + side * CUTS
+            add_gains(table, nodes, level, question, slot, node, before, side, gains, sides, rank)
         clear_tile(level, slot)
     for side in range(2 if some_missing else 1):
-        gain = 0.0
         for cut in range(n_places - 1):
-            gain += level.gain[at + cut] + level.gain[at + (1 + side) * STEPS + cut]
+            gain = level.gain[at + side * CUTS + cut]
             if gain > level.best[rank * N_BEST_SUM + BEST_SUM]:
                 level.best[rank * N_BEST_SUM + BEST_SUM] = gain
                 note_question(table, level, question, rank, cut, side, some_missing)
