@@ -170,6 +170,16 @@ def test_scores_to_start_from_are_not_part_of_the_shift() -> None:
 
 
 @pytest.mark.quick
+def test_targets_of_any_size() -> None:
+    """Targets that slopes cannot hold are learnt in other units; shifts are in the user's."""
+    model = Regressor(**PLAIN, quantile=BAND, calibrate=True)
+    usual = model.fit(X, Y).calibration_
+    for exponent in (-300, 300):
+        found = model.fit(X, np.ldexp(Y, exponent)).calibration_
+        np.testing.assert_allclose(np.ldexp(found, -exponent), usual, rtol=1e-6)
+
+
+@pytest.mark.quick
 def test_rows_of_no_weight_are_not_there() -> None:
     weight = np.ones(len(Y))
     weight[::7] = 0.0

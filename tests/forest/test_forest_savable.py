@@ -35,7 +35,10 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "outputs": (hb.RandomForestClassifier(), np.column_stack([LABEL, LEVEL > 0])),
     "values": (hb.RandomForestRegressor(monotonic_cst={"size": 1}), LEVEL),
     "samples": (hb.RandomForestRegressor(leaf_samples=True, max_samples=0.5), LEVEL),
-    "calibrated": (hb.RandomForestRegressor(leaf_samples=True, calibrate=True), LEVEL),
+    "calibrated": (
+        hb.RandomForestRegressor(leaf_samples=True, calibrate=True, min_samples_leaf=10),
+        LEVEL,
+    ),
     "medians": (hb.ExtraTreesRegressor(criterion="absolute_error"), LEVEL),
     "several": (hb.ExtraTreesRegressor(), np.column_stack([LEVEL, -LEVEL])),
     "embedding": (hb.RandomTreesEmbedding(), None),
