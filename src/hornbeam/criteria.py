@@ -263,6 +263,8 @@ class Criterion:
     random_category_search: Any = None  # see kernels/split_random_categories.py
     block_judge: Any = None  # see kernels/block.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
+    adds_outputs: bool = False  # a score is a sum over the outputs, an impurity their mean
+    score_power: int = 1  # a score grows with this power of the weight
 
     @property
     def second_moment(self) -> Literal["squares", "logs"]:
@@ -272,6 +274,10 @@ class Criterion:
     def stats_per_row(self, n_outputs: int) -> int:
         """How many numbers are carried along with a row: its weight, then what is summed."""
         return {"classes": 1, "order": 1 + n_outputs, "moments": 1 + 2 * n_outputs}[self.summed]
+
+    def score_unit(self, n_outputs: int) -> int:
+        """How many times the impurity a score is, but for the weight."""
+        return n_outputs**self.score_power if self.adds_outputs else 1
 
     @property
     def order_blocks(self) -> int:
@@ -323,6 +329,8 @@ def _moment_criterion(
         category_search,
         category_search,  # it has both rules
         make_value_block_judge(split_score, variant),
+        adds_outputs=score is not None,
+        score_power=2 if score is _friedman_score else 1,
     )
 
 
@@ -344,7 +352,7 @@ ABSOLUTE_ERROR = "absolute_error"
 def built_in(name: str, single: bool) -> Criterion:
     """A built-in criterion, compiled when it is first asked for."""
     if name == ABSOLUTE_ERROR:
-        return Criterion(name, "order", scan_order, sum_order)
+        return Criterion(name, "order", scan_order, sum_order, adds_outputs=True)
     if name in CLASSIFICATION_CRITERIA:
         criterion = _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
         return replace(criterion, perfect_score=0.0)

@@ -37,6 +37,8 @@ from hornbeam.bagging.members import (
 from hornbeam.bagging.parameters import KINDS
 from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.bagging.tables import Rows, read_rows
+from hornbeam.chance import are_many
+from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
     check_length,
     read_classes,
@@ -104,8 +106,8 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         for name, value in learnt.items():
             setattr(self, name, value)
         self._weight, self.estimator_ = weight, clone(self._maker)
-        sampler = self._sampler()
-        members = earlier + self._fit_members(rows, target, sampler, len(earlier))
+        sampler, weighs = self._sampler(), self._weighs_rows(X)
+        members = earlier + self._fit_members(rows, target, sampler, len(earlier), weighs)
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
@@ -172,13 +174,31 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
     def _sampler(self) -> Sampler:
         return Sampler(self.seed_, (self.n_rows_in_, self.n_features_in_), self.size_, self._weight)
 
-    def _fit_members(self, rows: Rows, target: Array, sampler: Sampler, first: int) -> list[Any]:
+    def _weighs_rows(self, X: Any) -> bool:
+        """Whether a row that is drawn repeatedly is one row that weighs more.
+
+        Where hornbeam's trees part many categories, copies of a row would look like other
+        rows that agree with it. What the columns are is found out on the way, and warned of.
+        """
+        member = self.estimator_
+        if not type(member).__module__.startswith("hornbeam.") or isinstance(member, BaseBagging):
+            return False
+        chosen, keeps = member.categorical_features, getattr(member, "_keeps_identities", False)
+        schema, matrix = Schema.learn(X, type(self).__name__, chosen, member.unseen, keeps)
+        many = any(column.kind == "identity" for column in schema.columns)
+        many = many or are_many(int(schema.n_categories.max(initial=0)), matrix.shape[0])
+        return self.size_.bootstrap and many
+
+    def _fit_members(
+        self, rows: Rows, target: Array, sampler: Sampler, first: int, weighs: bool
+    ) -> list[Any]:
         """Fit the members from number ``first`` up."""
         numbers = range(first, self.n_estimators)
         members = []
         with ProgressBar("bagging", len(numbers), self.verbose) as bar:
             jobs = (
-                (fit_member, self.estimator_, rows, target, sampler, number) for number in numbers
+                (fit_member, self.estimator_, rows, target, sampler, number, weighs)
+                for number in numbers
             )
             for member in self._run(jobs):
                 members.append(member)

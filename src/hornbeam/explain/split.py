@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.dtypes import EPSILON, LEAF, MULTIWAY, SUBSET, THRESHOLD, Array
+from hornbeam.dtypes import LISTED as LISTED_SET
 from hornbeam.explain.measures import ClassMeasure, Measure
 from hornbeam.explain.quinlan import explain_quinlan
 from hornbeam.explain.report import (
@@ -303,7 +304,7 @@ class _Explainer:
     def _stored_question(self, tried: Tried, goes_left: Array) -> str:
         left = np.zeros(len(tried.present) + 1, bool)
         left[tried.group[goes_left]] = True
-        if self.tree.kind[self.node] == SUBSET:
+        if self.tree.kind[self.node] in (SUBSET, LISTED_SET):
             return self._set_question(tried, left)
         assert self.tree.kind[self.node] == THRESHOLD
         return self._number_question(tried, float(self.tree.threshold[self.node]), bool(left[-1]))

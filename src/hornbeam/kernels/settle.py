@@ -16,6 +16,7 @@ from hornbeam.kernels.state import (
     HAND_ON_BOUNDS,
     KEEP_SET,
     KNOWS_CONSTANT,
+    MANY_CATEGORIES,
     MIN_DECREASE,
     N_FEATURES,
     N_LABELS,
@@ -100,6 +101,13 @@ def note_gain(problem, nodes, node, child):
 
 
 @inlined
+def proves_itself(problem, nodes, node, chance):
+    """Whether a split that `note_gain` has noted explains more than many categories owe."""
+    gain = nodes.gain[node] * problem.real[TOTAL_WEIGHT] / nodes.weight[node]
+    return gain > chance * nodes.impurity[node]
+
+
+@inlined
 def add_children(problem, nodes, node, middle, shared):
     """Add both children of a node whose rows are parted at ``middle``; returns the first."""
     child = claim(shared, NODE_COUNT, 2, problem.whole[THREADS] == 1)
@@ -165,7 +173,10 @@ def settle(slots, node, desk_at, size):
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
     if problem.whole[CONSTRAINED]:
         call_address(problem.whole[HAND_ON_BOUNDS], (slots, node))
-    return float64(note_gain(problem, nodes, node, child))
+    is_enough = note_gain(problem, nodes, node, child)
+    if problem.is_category[feature] == MANY_CATEGORIES:
+        is_enough = is_enough and proves_itself(problem, nodes, node, desk.best_chance[rank])
+    return float64(is_enough)
 
 
 SETTLE_SIGNATURE = float64(SLOTS, int64, int64, int64)

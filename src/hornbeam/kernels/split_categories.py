@@ -1,6 +1,7 @@
 """Part the categories of a feature into two sets.
 
-The best subset against the rest, one category against the rest, or a random subset. Forests
+The best subset against the rest, one category against the rest, or a random subset. The best
+subset of many categories has to prove itself beyond chance (hornbeam/chance.py). Forests
 are cautious: where the categories of a node differ no more than chance makes them, an order
 made of their classes would be learnt by heart (a column of ticket numbers parts every node
 into pure halves), so that the order is drawn at random there, or everywhere if so asked.
@@ -12,7 +13,8 @@ import math
 
 from numba import float64, int64, uint64
 
-from hornbeam.dtypes import WORD_BITS
+from hornbeam.chance import chance_share
+from hornbeam.dtypes import NO_CATEGORY, WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
 from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.split_random import draws_missing, may_ask, weigh_missing
@@ -20,20 +22,25 @@ from hornbeam.kernels.state import (
     ABSENT,
     ASK_ALL_KEYS,
     ASK_CELLS,
+    ASK_CHANCE,
     ASK_IN_SPARE,
     ASK_KEYS,
     ASK_MONOTONE,
     ASK_N_LABELS,
     ASK_N_STATS,
+    ASK_OWED,
     ASK_ROWS,
     ASK_WEIGHT,
     CATEGORY_RULE,
     CAUTIOUS,
     LEFT,
+    LIST_FROM,
     LOGS,
+    MANY_CATEGORIES,
     MAX_CATEGORIES,
     N_LABELS,
     N_OUTPUTS,
+    N_STATS,
     N_TOTALS,
     NODES_AT,
     ORDER,
@@ -42,9 +49,13 @@ from hornbeam.kernels.state import (
     RIGHT,
     ROWS_AT,
     ROWS_ONLY,
+    SCORE_POWER,
+    SCORE_UNIT,
     SCRATCH_AT,
+    SORT,
     TEAM_DESK_AT,
     THREADS,
+    UNIT_WEIGHTS,
     VALUE_IS_TOTAL,
     WORD_SETS,
     load_desk,
@@ -63,6 +74,9 @@ EXHAUSTIVE_GROUPS = 8
 # A cautious node orders its categories by their classes if these vary so many times as much
 # between categories as within them.
 CLEAR_RATIO = 4.0
+
+
+owed_share = inlined(chance_share)
 
 
 @part
@@ -226,14 +240,31 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
         note_sides(problem, scratch, feature, n_groups, n_left, rank, desk)
 
 
+@inlined
+def is_listed(problem, feature):
+    """Whether the sets of a feature are lists of the categories that are there."""
+    return problem.n_codes[feature] > problem.whole[LIST_FROM]
+
+
+@inlined
+def forget_members(problem, feature, rank, desk):
+    """Take every category from its side; returns the place of the first one.
+
+    Lists have no place for those that a node does not have, so nobody asks for them.
+    """
+    member_at = rank * problem.whole[MAX_CATEGORIES]
+    if not is_listed(problem, feature):
+        for c in range(problem.n_codes[feature]):
+            desk.member[member_at + c] = ABSENT
+    return member_at
+
+
 @part
 def note_sides(problem, scratch, feature, n_groups, n_left, rank, desk):
     """Write down on which side of the best cut each group is; `list_groups` gave the codes."""
     keys = present_keys(scratch)
     cut = desk.best_cut[rank]
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    for c in range(problem.n_codes[feature]):
-        desk.member[member_at + c] = ABSENT
+    member_at = forget_members(problem, feature, rank, desk)
     for place in range(n_groups):
         code = place
         if n_left >= 0:
@@ -304,9 +335,7 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
     ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
     if improved:
-        member_at = rank * problem.whole[MAX_CATEGORIES]
-        for c in range(problem.n_codes[feature]):
-            desk.member[member_at + c] = ABSENT
+        member_at = forget_members(problem, feature, rank, desk)
         for g in range(n_groups):
             category = int64(source[scratch.group_start[g]] >> uint64(32))
             desk.member[member_at + category] = LEFT if g == single else RIGHT
@@ -504,6 +533,37 @@ def search_single_category(slots, node, feature, rank, desk_at):
     return 1.0
 
 
+@part
+def count_witnesses(problem, rows, nodes, node):
+    """As how many rows of equal weights the rows of a node count."""
+    first, last, n_stats = int64(nodes.first[node]), int64(nodes.last[node]), problem.whole[N_STATS]
+    if problem.whole[UNIT_WEIGHTS]:
+        return float64(last - first)
+    total, squares = 0.0, 0.0
+    for j in range(first, last):
+        weight = rows.stats[j * n_stats] / nodes.weight[node]
+        total += weight
+        squares += weight * weight
+    return total * total / squares
+
+
+@inlined
+def owe_less_than_all(problem, rows, nodes, node, feature, scratch, n_groups):
+    """Note what the categories of a node owe to chance; returns whether anything can remain.
+
+    Missing values are one more category. Where a column has few of them they owe nothing.
+    """
+    if problem.is_category[feature] != MANY_CATEGORIES:
+        return True
+    ask, real = scratch.ask, scratch.real
+    n_kinds = n_groups + int64(ask[ASK_ALL_KEYS] > ask[ASK_KEYS])
+    n_rows = count_witnesses(problem, rows, nodes, node)
+    real[ASK_CHANCE] = owed_share(float64(n_kinds), n_rows)
+    impurity = nodes.impurity[node] * problem.real[SCORE_UNIT]
+    real[ASK_OWED] = real[ASK_CHANCE] * impurity * real[ASK_WEIGHT] ** problem.real[SCORE_POWER]
+    return real[ASK_CHANCE] < 1.0
+
+
 @step
 def search_category(slots, node, feature, rank, desk_at):
     """The best subset of the categories against the rest.
@@ -520,23 +580,61 @@ def search_category(slots, node, feature, rank, desk_at):
     if is_wary(problem) and not groups_differ(problem, rows, scratch, n_groups):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
-    else:
+    elif owe_less_than_all(problem, rows, nodes, node, feature, scratch, n_groups):
         search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
+        scratch.real[ASK_CHANCE] = scratch.real[ASK_OWED] = 0.0
     return 1.0
+
+
+@inlined
+def list_side(problem, nodes, node, scratch, slots, desk, rank):
+    """List the categories of a node that do not go where its missing values go, ascending.
+
+    They are written into the keys, from the beginning; returns how many.
+    """
+    feature, member_at = desk.best_feature[rank], rank * problem.whole[MAX_CATEGORIES]
+    side = RIGHT if desk.best_missing_left[rank] else LEFT
+    first, last = int64(nodes.first[node]), int64(nodes.last[node])
+    known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
+    keys, n_listed, before = present_keys(scratch), int64(0), int64(-1)
+    for i in range(known):
+        category = int64(keys[i] >> uint64(32))
+        if category != before and desk.member[member_at + category] == side:
+            keys[n_listed] = uint64(category)
+            n_listed += 1
+        before = category
+    return n_listed
+
+
+@inlined
+def write_list(nodes, start, n_words, scratch, n_listed):
+    """Write listed categories into the sets, two in a word; the last half may be empty."""
+    keys = present_keys(scratch)
+    for w in range(n_words):
+        second = keys[2 * w + 1] if 2 * w + 1 < n_listed else uint64(NO_CATEGORY)
+        nodes.sets[start + w] = keys[2 * w] | (second << uint64(32))
 
 
 @step
 def keep_category_set(slots, node, rank, desk_at):
-    """Write the bit set of categories that go left.
+    """Write the bit set of categories that go left, or list those that are few.
 
     A category the node has not seen goes where its missing values go.
     """
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
-    n_categories = problem.n_codes[desk.best_feature[rank]]
-    n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
+    feature, scratch = desk.best_feature[rank], load_scratch(slots, SCRATCH_AT)
+    n_categories = problem.n_codes[feature]
+    n_words, n_listed = (n_categories + WORD_BITS - 1) // WORD_BITS, int64(-1)
+    if is_listed(problem, feature):
+        n_listed = list_side(problem, nodes, node, scratch, slots, desk, rank)
+        n_words = (n_listed + 1) // 2
     start = claim(shared, WORD_SETS, n_words, problem.whole[THREADS] == 1)
     nodes.set_start[node] = start
+    nodes.set_length[node] = n_words
+    if n_listed >= 0:
+        write_list(nodes, start, n_words, scratch, n_listed)
+        return 0.0
     missing_left = desk.best_missing_left[rank]
     member_at = rank * problem.whole[MAX_CATEGORIES]
     for w in range(n_words):

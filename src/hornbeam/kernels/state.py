@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     bins: U1  # codes[feature * n_rows + row] if they are bytes, see data/coding.py
     ranks: U4  # ... or if they are four bytes wide; the other one is empty
     n_codes: I8  # per feature
-    is_category: U1  # per feature
+    is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
     search: I8  # per feature: address of the search of kernels/split*.py that it gets
     monotone: I8  # per feature: +1, 0, -1
     borders: F8  # behind each bin, for random cuts: borders[border_start[feature] + code]
@@ -96,15 +96,20 @@ ROOM_NODES = 56  # how many nodes a thread makes at once
 ROOM_SETS = 57  # ... and how many words of category sets
 N_CROWDED = 58  # features whose bins hold several values, if these are at hand
 WIDE_VALUES = 59  # they are eight bytes wide
-N_WHOLE = 60
+LIST_FROM = 60  # sets of features with more categories are lists of them, not bits
+N_WHOLE = 61
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
 MIN_DECREASE = 1
 TOTAL_WEIGHT = 2
 PERFECT_SCORE = 3  # of a split into pure children; infinite if unknown
-N_REAL = 4
+SCORE_UNIT = 4  # a score is this times the impurity times a power of the weight, ...
+SCORE_POWER = 5  # ... which is this one
+N_REAL = 6
 
+# Problem.is_category: a split must prove itself beyond chance (hornbeam/chance.py)
+MANY_CATEGORIES = 2
 # GROWTH: which node of the frontier is next
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
 GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
@@ -140,7 +145,8 @@ class Nodes(NamedTuple):
     low_row: I4  # rows that have these codes
     high_row: I4
     missing_left: U1
-    set_start: I8  # first word of the bit set of a category split
+    set_start: I8  # first word of the set of a category split
+    set_length: I4  # how many words it has: fewer than a bit set if it is a list
     key: U8  # of the node's random numbers: a hash of the path from the root
     weight: F8
     impurity: F8
@@ -150,7 +156,7 @@ class Nodes(NamedTuple):
     threshold: F8  # of a random cut
     totals: F8  # n_totals per node
     constant: U1  # n_features per node: known to have one value in the node
-    sets: U8  # bit sets of category splits
+    sets: U8  # bit sets of category splits, or lists of two categories per word
 
 
 # Nodes.state
@@ -168,6 +174,7 @@ class Desk(NamedTuple):
     best_cut: I8  # codes up to this one go left
     best_missing_left: I8
     best_threshold: F8
+    best_chance: F8  # of many categories: the share of the impurity that they owe to chance
     member: U1  # ... and MAX_CATEGORIES per thread: the side of each category
 
 
@@ -272,6 +279,8 @@ ASK_START_WEIGHT = 1
 ASK_MIN_WEIGHT = 2
 ASK_LOWER, ASK_UPPER = 3, 4
 ANSWER_WEIGHT = 5  # summary: weight of the rows
+ASK_CHANCE = 6  # share of the impurity that a feature owes to chance ...
+ASK_OWED = 7  # ... and what that is of a score
 N_ASK_REAL = 8
 
 # All of them lie one after the other in a thread's slots (runtime/pointers.py).

@@ -63,6 +63,8 @@ class SavableModel:
 class SavableTree(SavableModel):
     """Mixin for estimators of one tree, ``tree_``, that have ``max_features_``."""
 
+    _may_list = False  # see `validate_tree`
+
     tree_: Tree
     max_features_: int
 
@@ -79,14 +81,14 @@ class SavableTree(SavableModel):
         if not 1 <= estimator.max_features_ <= estimator.n_features_in_:
             raise ModelFileError(f"max_features {estimator.max_features_} cannot be.")
         own_branch = getattr(estimator, "missing", None) == "category"  # of ID3
-        trees = take_trees(arrays, estimator.schema_, n_values, own_branch)
+        trees = take_trees(arrays, estimator.schema_, n_values, own_branch, cls._may_list)
         if len(trees) != 1:
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]
         return estimator
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(validated_state(state))  # type: ignore[misc]
+        super().__setstate__(validated_state(state, self._may_list))  # type: ignore[misc]
 
 
 def _listed_classes(estimator: Any) -> list[Array] | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.chance import find_many
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import LABEL, LEAF, MISSING_RANK, NO_CHILD, ROW, STAT, Array
 from hornbeam.kernels.quinlan import state as s
@@ -51,6 +52,7 @@ class Rules:
     corrected: bool = True
     grouping: bool = False
     missing_is_branch: bool = False  # a category of its own
+    beyond_chance: bool = False  # many categories count by what they gain beyond chance
 
 
 class Grown:
@@ -298,7 +300,7 @@ def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.
     return s.Table(
         codes.columns.ravel(),
         np.ascontiguousarray(codes.n_codes, np.int64),
-        np.ascontiguousarray(codes.is_category, np.uint8),
+        _kinds(codes, total, rules),
         missing,
         (counted if counted.any() else np.ones(n_features)).astype(np.uint8),
         np.ascontiguousarray(codes.edges, np.float64),
@@ -306,6 +308,12 @@ def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.
         whole,
         real,
     )
+
+
+def _kinds(codes: Codes, total: float, rules: Rules) -> Array:
+    """Which features are categories, and which of them must prove themselves beyond chance."""
+    many = find_many(codes, total) if rules.beyond_chance else False
+    return np.where(many, s.MANY_CATEGORIES, codes.is_category).astype(np.uint8)
 
 
 def _make_nodes(table: s.Table) -> s.Nodes:
