@@ -1,21 +1,24 @@
 """What categories explain by chance, and which columns have so many that it matters.
 
-Dealt out to k categories at random, n rows leave of their squared error (or Gini impurity) on
-average the share (k - 1) / (n - 1) between the categories, whatever the target: with a category
-for every row it is all of it, and nothing of it is true of another row. A split of many
-categories therefore counts only by what it explains beyond chance. A question about a number
-explains something by chance as well, as much as two categories do, and is not asked to prove
-itself; so two categories are not either, and k of them owe the share
+Rows that are dealt out to k categories at random differ between these, too: of the squares (or
+the Gini impurity) of n rows the categories explain on average the share (k - 1) / (n - 1), whatever
+the target is. With a category for every row that is all of it, and nothing of it is true of
+another row. A question about a number explains as much by chance as two categories do, and need
+not prove itself; so two categories need not either, and k of them owe the share
 
-    (k - 2) / (n - 2)
+    s = (k - 2) / (n - 2).
 
-of the impurity. What remains competes with the other columns; if nothing does, there is no split.
+It varies: the share that random groups explain has a beta distribution, whose variance is about
+2 s (1 - s) / n, and a tree asks many times. So the categories of a node are parted only if all of
+them together explain three standard deviations more than s. If they explain the share r, then
+s / r of what any split of them gains is owed to chance: the rest competes with the other columns.
 Rows of unequal weights count as (sum of w)^2 / (sum of w^2) equal ones: a row that weighs as much
 as two is no second witness.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +28,7 @@ from hornbeam.dtypes import Array
 if TYPE_CHECKING:
     from hornbeam.data.coding import Codes
 
+_DEVIATIONS = 3.0
 _FEW_ROWS = 50
 _NEARLY_ALL = 0.95
 
@@ -41,6 +45,23 @@ def chance_share(n_groups: float, n_rows: float) -> float:
     if n_groups <= 2.0:
         return 0.0
     return (n_groups - 2.0) / (n_rows - 2.0) if n_groups < n_rows else 1.0
+
+
+def clear_share(n_groups: float, n_rows: float) -> float:
+    """The share of an impurity that is hardly ever explained by chance. Kernels compile it.
+
+    Examples
+    --------
+    >>> from hornbeam.chance import clear_share
+    >>> clear_share(2, 100), round(clear_share(51, 100), 2), clear_share(100, 100)
+    (0.0, 0.71, 1.0)
+    """
+    if n_groups <= 2.0:
+        return 0.0
+    if n_groups >= n_rows:
+        return 1.0
+    share = (n_groups - 2.0) / (n_rows - 2.0)
+    return share + _DEVIATIONS * math.sqrt(2.0 * share * (1.0 - share) / (n_rows - 2.0))
 
 
 def are_many(n_categories: int, n_rows: int) -> bool:

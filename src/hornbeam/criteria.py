@@ -58,6 +58,7 @@ from hornbeam.kernels.split_cuts import (
     make_moment_cuts_search,
 )
 from hornbeam.kernels.split_random_categories import make_class_random_category_search
+from hornbeam.kernels.state import DIFFERENCE, EXPLAINED, MINUS_IMPURITY
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
 
@@ -263,8 +264,8 @@ class Criterion:
     random_category_search: Any = None  # see kernels/split_random_categories.py
     block_judge: Any = None  # see kernels/block.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
+    score_form: int = MINUS_IMPURITY  # what a score is of a node as a whole
     adds_outputs: bool = False  # a score is a sum over the outputs, an impurity their mean
-    score_power: int = 1  # a score grows with this power of the weight
 
     @property
     def second_moment(self) -> Literal["squares", "logs"]:
@@ -274,10 +275,6 @@ class Criterion:
     def stats_per_row(self, n_outputs: int) -> int:
         """How many numbers are carried along with a row: its weight, then what is summed."""
         return {"classes": 1, "order": 1 + n_outputs, "moments": 1 + 2 * n_outputs}[self.summed]
-
-    def score_unit(self, n_outputs: int) -> int:
-        """How many times the impurity a score is, but for the weight."""
-        return n_outputs**self.score_power if self.adds_outputs else 1
 
     @property
     def order_blocks(self) -> int:
@@ -329,8 +326,8 @@ def _moment_criterion(
         category_search,
         category_search,  # it has both rules
         make_value_block_judge(split_score, variant),
-        adds_outputs=score is not None,
-        score_power=2 if score is _friedman_score else 1,
+        score_form=_SCORE_FORMS.get(score, MINUS_IMPURITY),
+        adds_outputs=score in _SCORE_FORMS,
     )
 
 
@@ -344,6 +341,11 @@ REGRESSION_CRITERIA: dict[str, tuple[Callable[..., float], Callable[..., float] 
     "squared_error": (squared_error, _squared_error_score),
     "friedman_mse": (squared_error, _friedman_score),
     "poisson": (poisson_deviance, _poisson_score),
+}
+_SCORE_FORMS: dict[Callable[..., float] | None, int] = {
+    _squared_error_score: EXPLAINED,
+    _poisson_score: EXPLAINED,
+    _friedman_score: DIFFERENCE,
 }
 ABSOLUTE_ERROR = "absolute_error"
 

@@ -406,8 +406,9 @@ def _find_identities(read: Sequence[Column], title: Callable[[int], str]) -> lis
 
 
 def _warn_identity(title: str, n_distinct: int, n_known: int) -> None:
+    title = title[0].upper() + title[1:]
     warnings.warn(
-        f"{title[0].upper()}{title[1:]} has {n_distinct:,} different values in {n_known:,} rows: it identifies rows and "
+        f"{title} has {n_distinct:,} different values in {n_known:,} rows: it identifies rows and "
         "tells nothing about new ones. Leave it out, or make something of it that rows have in "
         "common.",
         UserWarning,

@@ -16,7 +16,6 @@ from hornbeam.kernels.state import (
     HAND_ON_BOUNDS,
     KEEP_SET,
     KNOWS_CONSTANT,
-    MANY_CATEGORIES,
     MIN_DECREASE,
     N_FEATURES,
     N_LABELS,
@@ -101,13 +100,6 @@ def note_gain(problem, nodes, node, child):
 
 
 @inlined
-def proves_itself(problem, nodes, node, chance):
-    """Whether a split that `note_gain` has noted explains more than many categories owe."""
-    gain = nodes.gain[node] * problem.real[TOTAL_WEIGHT] / nodes.weight[node]
-    return gain > chance * nodes.impurity[node]
-
-
-@inlined
 def add_children(problem, nodes, node, middle, shared):
     """Add both children of a node whose rows are parted at ``middle``; returns the first."""
     child = claim(shared, NODE_COUNT, 2, problem.whole[THREADS] == 1)
@@ -173,10 +165,7 @@ def settle(slots, node, desk_at, size):
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
     if problem.whole[CONSTRAINED]:
         call_address(problem.whole[HAND_ON_BOUNDS], (slots, node))
-    is_enough = note_gain(problem, nodes, node, child)
-    if problem.is_category[feature] == MANY_CATEGORIES:
-        is_enough = is_enough and proves_itself(problem, nodes, node, desk.best_chance[rank])
-    return float64(is_enough)
+    return float64(note_gain(problem, nodes, node, child))
 
 
 SETTLE_SIGNATURE = float64(SLOTS, int64, int64, int64)

@@ -22,7 +22,6 @@ from hornbeam.kernels.state import (
     ASK_ALL_KEYS,
     ASK_ANEW,
     ASK_CELLS,
-    ASK_CHANCE,
     ASK_FIRST,
     ASK_IN_SPARE,
     ASK_KEYS,
@@ -41,6 +40,7 @@ from hornbeam.kernels.state import (
     ASK_UNIT_WEIGHTS,
     ASK_UPPER,
     ASK_WEIGHT,
+    ASK_WHOLE,
     ASK_WHOLE_WEIGHTS,
     CELL_LIMIT,
     CONSTRAINED,
@@ -270,12 +270,13 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side)
         put_nothing_left(scratch)
         if missing_left == 1:
             put_missing_left(rows, scratch)
-        score = scan(problem, rows, scratch) - scratch.real[ASK_OWED]
+        score = scan(problem, rows, scratch)
+        if scratch.real[ASK_OWED] > 0.0:
+            score -= scratch.real[ASK_OWED] * (score - scratch.real[ASK_WHOLE])
         if beats(desk, rank, feature, score):
             improved = True
             desk.best_score[rank] = score
             desk.best_threshold[rank] = threshold
-            desk.best_chance[rank] = scratch.real[ASK_CHANCE]
             desk.best_feature[rank] = feature
             desk.best_cut[rank] = int64(present_keys(scratch)[ask[ANSWER_KEY]] >> uint64(32))
             desk.best_missing_left[rank] = missing_left

@@ -13,7 +13,7 @@ import math
 
 from numba import float64, int64, uint64
 
-from hornbeam.chance import chance_share
+from hornbeam.chance import chance_share, clear_share
 from hornbeam.dtypes import NO_CATEGORY, WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
 from hornbeam.kernels.split import present_keys, try_cuts
@@ -22,7 +22,7 @@ from hornbeam.kernels.state import (
     ABSENT,
     ASK_ALL_KEYS,
     ASK_CELLS,
-    ASK_CHANCE,
+    ASK_FIRST,
     ASK_IN_SPARE,
     ASK_KEYS,
     ASK_MONOTONE,
@@ -31,16 +31,18 @@ from hornbeam.kernels.state import (
     ASK_OWED,
     ASK_ROWS,
     ASK_WEIGHT,
+    ASK_WHOLE,
     CATEGORY_RULE,
     CAUTIOUS,
+    EXPLAINED,
     LEFT,
     LIST_FROM,
     LOGS,
     MANY_CATEGORIES,
     MAX_CATEGORIES,
+    MINUS_IMPURITY,
     N_LABELS,
     N_OUTPUTS,
-    N_STATS,
     N_TOTALS,
     NODES_AT,
     ORDER,
@@ -49,7 +51,7 @@ from hornbeam.kernels.state import (
     RIGHT,
     ROWS_AT,
     ROWS_ONLY,
-    SCORE_POWER,
+    SCORE_FORM,
     SCORE_UNIT,
     SCRATCH_AT,
     SORT,
@@ -76,7 +78,8 @@ EXHAUSTIVE_GROUPS = 8
 CLEAR_RATIO = 4.0
 
 
-owed_share = inlined(chance_share)
+share_by_chance = inlined(chance_share)
+share_that_is_clear = inlined(clear_share)
 
 
 @part
@@ -129,15 +132,13 @@ def explained(logs, amount, weight):
 
 
 @part
-def groups_differ(problem, rows, scratch, n_groups):
-    """Whether the categories of a node differ by more than chance in classes or values.
+def vary(problem, rows, scratch, n_groups):
+    """How much the rows of a node vary between its categories, and how much at all.
 
     Values vary by their squares, classes by those of their indicators (Light and Margolin
     1971; the Gini index is made of them), counts by their deviance.
     """
     ask, sums, all_sums = scratch.ask, scratch.left, scratch.right
-    if not may_differ(problem, ask[ASK_ROWS], n_groups):
-        return False
     keys, logs = present_keys(scratch), problem.whole[LOGS]
     labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
     stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
@@ -174,7 +175,17 @@ def groups_differ(problem, rows, scratch, n_groups):
         common = explained(logs, all_sums[k], all_weight)
         between -= common
         total -= common
-    return is_clear(between, total, ask[ASK_ROWS], n_groups)
+    return between, total
+
+
+@inlined
+def groups_differ(problem, rows, scratch, n_groups):
+    """Whether the categories of a node differ so much that a cautious tree may order them."""
+    n_rows, differ = scratch.ask[ASK_ROWS], False
+    if may_differ(problem, n_rows, n_groups):
+        between, total = vary(problem, rows, scratch, n_groups)
+        differ = is_clear(between, total, n_rows, n_groups)
+    return differ
 
 
 @part
@@ -534,34 +545,44 @@ def search_single_category(slots, node, feature, rank, desk_at):
 
 
 @part
-def count_witnesses(problem, rows, nodes, node):
-    """As how many rows of equal weights the rows of a node count."""
-    first, last, n_stats = int64(nodes.first[node]), int64(nodes.last[node]), problem.whole[N_STATS]
+def count_witnesses(problem, rows, scratch):
+    """As how many rows of equal weights those of a node count whose category is known."""
+    ask, squares, n_rows = scratch.ask, 0.0, float64(scratch.ask[ASK_ROWS])
+    n_missing = 0.0
+    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
+        entry = int64(present_keys(scratch)[i] & uint64(ENTRY_MASK))
+        n_missing += float64(scratch.entry_rows[entry]) if ask[ASK_CELLS] else 1.0
     if problem.whole[UNIT_WEIGHTS]:
-        return float64(last - first)
-    total, squares = 0.0, 0.0
-    for j in range(first, last):
-        weight = rows.stats[j * n_stats] / nodes.weight[node]
-        total += weight
+        return n_rows - n_missing
+    for j in range(ask[ASK_FIRST], ask[ASK_FIRST] + ask[ASK_ROWS]):
+        weight = rows.stats[j * ask[ASK_N_STATS]] / scratch.real[ASK_WEIGHT]
         squares += weight * weight
-    return total * total / squares
+    return (1.0 - n_missing / n_rows) / squares
 
 
 @inlined
-def owe_less_than_all(problem, rows, nodes, node, feature, scratch, n_groups):
-    """Note what the categories of a node owe to chance; returns whether anything can remain.
+def score_of_whole(problem, scratch, impurity):
+    """The score of a split that changes nothing."""
+    form, weight, score = problem.whole[SCORE_FORM], scratch.real[ASK_WEIGHT], 0.0
+    if form == MINUS_IMPURITY:
+        score = -impurity * problem.real[SCORE_UNIT] * weight
+    elif form == EXPLAINED:
+        for k in range(problem.whole[N_OUTPUTS]):
+            score += explained(problem.whole[LOGS], scratch.total[1 + k], weight)
+    return score
 
-    Missing values are one more category. Where a column has few of them they owe nothing.
-    """
-    if problem.is_category[feature] != MANY_CATEGORIES:
-        return True
-    ask, real = scratch.ask, scratch.real
-    n_kinds = n_groups + int64(ask[ASK_ALL_KEYS] > ask[ASK_KEYS])
-    n_rows = count_witnesses(problem, rows, nodes, node)
-    real[ASK_CHANCE] = owed_share(float64(n_kinds), n_rows)
-    impurity = nodes.impurity[node] * problem.real[SCORE_UNIT]
-    real[ASK_OWED] = real[ASK_CHANCE] * impurity * real[ASK_WEIGHT] ** problem.real[SCORE_POWER]
-    return real[ASK_CHANCE] < 1.0
+
+@part
+def prove_themselves(problem, rows, scratch, n_groups, impurity):
+    """Whether many categories explain more than chance does; notes what they owe to it."""
+    n_rows = count_witnesses(problem, rows, scratch)
+    between, total = vary(problem, rows, scratch, n_groups)
+    n_kinds = float64(n_groups)
+    if not between > share_that_is_clear(n_kinds, n_rows) * total:
+        return False
+    scratch.real[ASK_OWED] = share_by_chance(n_kinds, n_rows) * total / between
+    scratch.real[ASK_WHOLE] = score_of_whole(problem, scratch, impurity)
+    return True
 
 
 @step
@@ -580,9 +601,15 @@ def search_category(slots, node, feature, rank, desk_at):
     if is_wary(problem) and not groups_differ(problem, rows, scratch, n_groups):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
-    elif owe_less_than_all(problem, rows, nodes, node, feature, scratch, n_groups):
-        search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
-        scratch.real[ASK_CHANCE] = scratch.real[ASK_OWED] = 0.0
+        return 1.0
+    many = problem.is_category[feature] == MANY_CATEGORIES and n_groups > 2
+    if many and not prove_themselves(problem, rows, scratch, n_groups, nodes.impurity[node]):
+        if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:  # what is missing may still tell
+            keep_order(scratch, n_groups)
+            try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
+        return 1.0
+    search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
+    scratch.real[ASK_OWED] = 0.0
     return 1.0
 
 

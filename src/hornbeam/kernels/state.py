@@ -96,20 +96,22 @@ ROOM_NODES = 56  # how many nodes a thread makes at once
 ROOM_SETS = 57  # ... and how many words of category sets
 N_CROWDED = 58  # features whose bins hold several values, if these are at hand
 WIDE_VALUES = 59  # they are eight bytes wide
-LIST_FROM = 60  # sets of features with more categories are lists of them, not bits
-N_WHOLE = 61
+SCORE_FORM = 60  # what a score is of a node as a whole
+LIST_FROM = 61  # sets of features with more categories are lists of them, not bits
+N_WHOLE = 62
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
 MIN_DECREASE = 1
 TOTAL_WEIGHT = 2
 PERFECT_SCORE = 3  # of a split into pure children; infinite if unknown
-SCORE_UNIT = 4  # a score is this times the impurity times a power of the weight, ...
-SCORE_POWER = 5  # ... which is this one
-N_REAL = 6
+SCORE_UNIT = 4  # outputs that a score adds up, and an impurity is the mean of
+N_REAL = 5
 
 # Problem.is_category: a split must prove itself beyond chance (hornbeam/chance.py)
 MANY_CATEGORIES = 2
+# SCORE_FORM: minus what the impurity makes of it, what the means explain, or nothing
+MINUS_IMPURITY, EXPLAINED, DIFFERENCE = 0, 1, 2
 # GROWTH: which node of the frontier is next
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
 GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
@@ -174,7 +176,6 @@ class Desk(NamedTuple):
     best_cut: I8  # codes up to this one go left
     best_missing_left: I8
     best_threshold: F8
-    best_chance: F8  # of many categories: the share of the impurity that they owe to chance
     member: U1  # ... and MAX_CATEGORIES per thread: the side of each category
 
 
@@ -279,8 +280,8 @@ ASK_START_WEIGHT = 1
 ASK_MIN_WEIGHT = 2
 ASK_LOWER, ASK_UPPER = 3, 4
 ANSWER_WEIGHT = 5  # summary: weight of the rows
-ASK_CHANCE = 6  # share of the impurity that a feature owes to chance ...
-ASK_OWED = 7  # ... and what that is of a score
+ASK_WHOLE = 6  # score of a split that changes nothing; only if ASK_OWED is not 0
+ASK_OWED = 7  # share of a gain that many categories owe to chance
 N_ASK_REAL = 8
 
 # All of them lie one after the other in a thread's slots (runtime/pointers.py).

@@ -8,7 +8,7 @@ stores it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -152,14 +152,21 @@ class Grown:
         first = int(self.nodes.child[node])
         return range(first, first + int(self.nodes.branches[node]))
 
+    def sum_below(self, amounts: Array, node: int) -> float:
+        """The sum of what the children of a node have, one after the other."""
+        children = self.children(node)
+        return float(np.cumsum(amounts[children.start : children.stop])[-1])
+
     def inner_nodes(self) -> list[int]:
         """Inner nodes that can be reached, parents first."""
-        inner, stack = [], [0]
+        inner: list[int] = []
+        stack = [0] if self.nodes.kind[0] != LEAF else []
         while stack:
             node = stack.pop()
-            if self.nodes.kind[node] != LEAF:
-                inner.append(node)
-                stack.extend(self.children(node))
+            children = self.children(node)  # of a split by many categories most are leaves
+            below = self.nodes.kind[children.start : children.stop]
+            inner.append(node)
+            stack.extend((children.start + np.flatnonzero(below != LEAF)).tolist())
         return sorted(inner)
 
     def cut(self, node: int) -> None:
@@ -188,9 +195,7 @@ class Grown:
             slots = self._slots(self.scratch)
             count = refill(slots, root, len(row), got.size, got.weight, got.counts, got.visited)
             if count >= 0:
-                return Refilled(
-                    got.size, got.weight, got.counts, got.visited[:count], self.n_classes
-                )
+                return replace(got, visited=got.visited[:count])
             self._make_room(s.STACK_FULL)
 
     @cached_property
@@ -207,6 +212,7 @@ class Grown:
             np.zeros(n_nodes),
             np.zeros(n_nodes * self.n_classes),
             np.zeros(n_nodes, np.int64),
+            np.zeros(n_nodes),
             self.n_classes,
         )
 
@@ -219,6 +225,7 @@ class Refilled:
     weight: Array
     counts: Array
     visited: Array  # parents before their children
+    estimate: Array  # room for their pessimistic errors
     n_classes: int
 
     def counts_of(self, nodes: Array) -> Array:

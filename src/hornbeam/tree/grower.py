@@ -349,8 +349,7 @@ def _make_problem(
     real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
     real[s.MIN_DECREASE] = rules.min_impurity_decrease
     real[s.PERFECT_SCORE] = criterion.perfect_score
-    real[s.SCORE_UNIT] = criterion.score_unit(target.n_outputs)
-    real[s.SCORE_POWER] = criterion.score_power
+    real[s.SCORE_UNIT] = target.n_outputs if criterion.adds_outputs else 1
     places, place_start = _places(codes) if rules.random_cuts else (np.empty(0), codes.edge_start)
     monotone = rules.monotone if rules.monotone is not None else np.zeros(n_features)
     return s.Problem(
@@ -430,6 +429,7 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     whole[s.COUNT_CONSTANT] = rules.count_constant
     whole[s.RANDOM_TIES] = rules.random_ties
     whole[s.MAX_CATEGORIES] = n_categories
+    whole[s.SCORE_FORM] = criterion.score_form
     whole[s.LIST_FROM] = LIST_FROM if rules.list_sets else _UNLIMITED
     whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
     return whole

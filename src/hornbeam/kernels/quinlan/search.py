@@ -16,7 +16,7 @@ import math
 
 from numba import int64, uint64
 
-from hornbeam.chance import chance_share
+from hornbeam.chance import chance_share, clear_share
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
@@ -212,7 +212,8 @@ def judge_branches(table, found, feature, total, unknown, base, inner, outer, n_
     found.info[feature] = (bits(total) - float(outer) / scale - bits(unknown)) / total
 
 
-owed_share = inlined(chance_share)
+share_by_chance = inlined(chance_share)
+share_that_is_clear = inlined(clear_share)
 
 
 @part
@@ -237,9 +238,10 @@ def pay_chance(table, entries, found, feature, first, last, sums, n_groups):
     total, unknown, base = sums
     scale = table.real[SCALE]
     impurity = float(lift(total - unknown, scale) - base) / scale / total
-    n_rows = count_witnesses(table, entries, feature, first, last)
-    gain = found.gain[feature] - owed_share(float(n_groups), n_rows) * impurity
-    found.gain[feature] = gain if gain > TIE else -1.0
+    n_rows, gain = count_witnesses(table, entries, feature, first, last), found.gain[feature]
+    is_clear = gain > share_that_is_clear(float(n_groups), n_rows) * impurity
+    gain -= share_by_chance(float(n_groups), n_rows) * impurity
+    found.gain[feature] = gain if is_clear and gain > TIE else -1.0
 
 
 @kernel
