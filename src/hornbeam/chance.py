@@ -42,9 +42,9 @@ def chance_share(n_groups: float, n_rows: float) -> float:
     >>> chance_share(2, 100), chance_share(51, 100), chance_share(100, 100)
     (0.0, 0.5, 1.0)
     """
-    if n_groups <= 2.0:
-        return 0.0
-    return (n_groups - 2.0) / (n_rows - 2.0) if n_groups < n_rows else 1.0
+    if n_groups >= n_rows:
+        return 1.0
+    return (n_groups - 2.0) / (n_rows - 2.0) if n_groups > 2.0 else 0.0
 
 
 def clear_share(n_groups: float, n_rows: float) -> float:
@@ -56,10 +56,10 @@ def clear_share(n_groups: float, n_rows: float) -> float:
     >>> clear_share(2, 100), round(clear_share(51, 100), 2), clear_share(100, 100)
     (0.0, 0.71, 1.0)
     """
-    if n_groups <= 2.0:
-        return 0.0
     if n_groups >= n_rows:
         return 1.0
+    if n_groups <= 2.0:
+        return 0.0
     share = (n_groups - 2.0) / (n_rows - 2.0)
     return share + _DEVIATIONS * math.sqrt(2.0 * share * (1.0 - share) / (n_rows - 2.0))
 

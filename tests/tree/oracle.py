@@ -163,11 +163,11 @@ def owed_to_chance(criterion, column, rows, y, w):
     values = column[rows]
     known = ~np.isnan(values)
     k = len(np.unique(values[known]))
-    if k <= 2:
-        return 0.0
     n = known.mean() * w.sum() ** 2 / (w**2).sum()
     if k >= n:
         return 1.0
+    if k <= 2:
+        return 0.0
     share = (k - 2) / (n - 2)
     explained = explained_share(criterion, values[known], y[known], w[known])
     is_clear = explained > share + 3 * np.sqrt(2 * share * (1 - share) / (n - 2))

@@ -196,14 +196,16 @@ class _Explainer:
         many = are_many(n_categories, int(self.weight.sum()))
         if not self.rules.beyond_chance or not many or len(candidate.sides) < 3:
             return candidate
-        weight = self.here[known]
-        size, impurity = len(candidate.sides), candidate.known_impurity
-        impurity *= float(weight.sum() / self.here.sum())
+        weight, size = self.here[known], len(candidate.sides)
         n_rows = float(weight.sum() ** 2 / (weight**2).sum())
-        if not candidate.gain > clear_share(size, n_rows) * impurity:
+        counts = np.array([side.values[0] for side in candidate.sides])
+        common = (counts.sum(axis=0) ** 2).sum() / counts.sum()
+        between = (counts**2 / counts.sum(axis=1, keepdims=True)).sum() - common
+        total = counts.sum() - common
+        if not between > clear_share(size, n_rows) * total:
             why = "its categories explain no more than chance"
             return Candidate(candidate.feature, candidate.name, why_not=why)
-        chance = chance_share(size, n_rows) * impurity
+        chance = candidate.gain * chance_share(size, n_rows) * float(total / between)
         return replace(candidate, gain=candidate.gain - chance, chance=chance)
 
     def _number(self, feature: int, name: str) -> Candidate:

@@ -88,7 +88,7 @@ def try_feature(table: Table, measure: Measure, feature: int, rows: Array, limit
         cuts=sides,
         gains=np.concatenate([_gains(measure, cut, group, limits) for cut in sides]),
     )
-    if is_category and table.must_prove(feature) and len(present) > 2:
+    if is_category and table.must_prove(feature):
         tried = replace(tried, owed=_owed(table, group, len(present), rows))
     if tried.owed == 1.0:  # only what is missing may still tell
         parts_missing = np.append(np.ones(len(present), bool), False)
@@ -121,6 +121,9 @@ def _owed(table: Table, group: Array, n_groups: int, rows: Array) -> float:
     weight, known = table.target.weight[rows], group < n_groups
     logs = table.estimator.criterion == "poisson"
     n_rows = known.mean() / np.sum((weight / weight.sum()) ** 2)
+    owed = chance_share(n_groups, n_rows)
+    if owed in (0.0, 1.0):
+        return owed
     w, g = weight[known], group[known]
     if table.target.labels is not None:
         labels = table.target.labels[rows][known]
@@ -135,9 +138,7 @@ def _owed(table: Table, group: Array, n_groups: int, rows: Array) -> float:
     each = np.bincount(g, w, n_groups)[:, None]
     common = _explained(logs, sums.sum(axis=0), each.sum())
     between, total = _explained(logs, sums, each) - common, total - common
-    if not between > clear_share(n_groups, n_rows) * total:
-        return 1.0
-    return chance_share(n_groups, n_rows) * total / between
+    return owed * total / between if between > clear_share(n_groups, n_rows) * total else 1.0
 
 
 def _explained(logs: bool, sums: Array, weight: Any) -> float:

@@ -575,12 +575,14 @@ def score_of_whole(problem, scratch, impurity):
 @part
 def prove_themselves(problem, rows, scratch, n_groups, impurity):
     """Whether many categories explain more than chance does; notes what they owe to it."""
-    n_rows = count_witnesses(problem, rows, scratch)
+    n_kinds, n_rows = float64(n_groups), count_witnesses(problem, rows, scratch)
+    owed = share_by_chance(n_kinds, n_rows)
+    if owed == 0.0 or owed == 1.0:
+        return owed == 0.0
     between, total = vary(problem, rows, scratch, n_groups)
-    n_kinds = float64(n_groups)
     if not between > share_that_is_clear(n_kinds, n_rows) * total:
         return False
-    scratch.real[ASK_OWED] = share_by_chance(n_kinds, n_rows) * total / between
+    scratch.real[ASK_OWED] = owed * total / between
     scratch.real[ASK_WHOLE] = score_of_whole(problem, scratch, impurity)
     return True
 
@@ -602,7 +604,7 @@ def search_category(slots, node, feature, rank, desk_at):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
         return 1.0
-    many = problem.is_category[feature] == MANY_CATEGORIES and n_groups > 2
+    many = problem.is_category[feature] == MANY_CATEGORIES
     if many and not prove_themselves(problem, rows, scratch, n_groups, nodes.impurity[node]):
         if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:  # what is missing may still tell
             keep_order(scratch, n_groups)

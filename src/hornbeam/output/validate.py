@@ -251,7 +251,7 @@ def _check_sets(columns: Mapping[str, Array], n_categories: Array) -> None:
     expected = np.zeros(len(kind) + 1, np.int64)
     expected[subset + 1] = -(-size // WORD_BITS)
     known = n_categories[columns["feature"][listed]].astype(np.int64)
-    expected[listed + 1] = np.clip(start[listed + 1] - start[listed], 1, -(-known // 2))
+    expected[listed + 1] = np.clip(start[listed + 1] - start[listed], 1, known // 2 + 1)
     expected = np.cumsum(expected)
     rule = "a set starts where the last one ended and has one word per 64 categories, or a list"
     _require(columns, "set_start", np.arange(len(start)), start == expected, rule)

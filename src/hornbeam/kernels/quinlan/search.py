@@ -228,20 +228,23 @@ def count_witnesses(table, entries, feature, first, last):
 
 
 @part
-def pay_chance(table, entries, found, feature, first, last, sums, n_groups):
+def pay_chance(table, entries, scratch, found, feature, first, last, known, squares, n_groups):
     """Take from a gain what many categories owe to chance; if nothing remains it is no gain.
 
-    ``sums`` are all weight, that of missing values, and ``base`` as in `judge_branches`.
+    Classes vary by the squares of their indicators (Light and Margolin 1971); ``squares`` are
+    those that the branches explain: class weights squared over the weight of the branch.
     """
     if table.is_category[feature] != MANY_CATEGORIES or found.gain[feature] < 0.0:
         return
-    total, unknown, base = sums
-    scale = table.real[SCALE]
-    impurity = float(lift(total - unknown, scale) - base) / scale / total
-    n_rows, gain = count_witnesses(table, entries, feature, first, last), found.gain[feature]
-    is_clear = gain > share_that_is_clear(float(n_groups), n_rows) * impurity
-    gain -= share_by_chance(float(n_groups), n_rows) * impurity
-    found.gain[feature] = gain if is_clear and gain > TIE else -1.0
+    common, n_kinds = 0.0, float(n_groups)
+    for label in range(table.whole[N_CLASSES]):
+        common += scratch.right[label] * scratch.right[label] / known
+    n_rows = count_witnesses(table, entries, feature, first, last)
+    between, total = squares - common, known - common
+    gain = -1.0
+    if between > share_that_is_clear(n_kinds, n_rows) * total:
+        gain = found.gain[feature] * (1.0 - share_by_chance(n_kinds, n_rows) * total / between)
+    found.gain[feature] = gain if gain > TIE else -1.0
 
 
 @kernel
@@ -257,7 +260,7 @@ def search_category(slots, node, feature, first, last):
     total, least = nodes.weight[node], table.real[MIN_LEAF] - LEAST
     inner, outer, base = int64(0), int64(0), int64(0)
     n_large, n_groups, unknown = int64(0), int64(0), 0.0
-    grouped = False
+    grouped, squares = False, 0.0
     for label in range(n_classes):
         left[label] = 0.0
         right[label] = nodes.counts[node * n_classes + label]
@@ -274,6 +277,8 @@ def search_category(slots, node, feature, first, last):
                 inner += lift(weight, scale)
             outer += lift(here, scale)
             n_groups += here > 0.0
+            for label in range(n_classes if here > 0.0 else 0):
+                squares += cells[code * n_classes + label] ** 2 / here
             n_large += here > 0.0 and here >= least
         grouped = table.whole[GROUPING] and n_large >= 1
     else:
@@ -306,6 +311,7 @@ def search_category(slots, node, feature, first, last):
             for i in range(start, step):
                 label = entries.label[first + int64(scratch.keys[i] & uint64(0xFFFFFFFF))]
                 inner += lift(left[label], scale)
+                squares += left[label] ** 2 / here
                 left[label] = 0.0
             outer += lift(here, scale)
             n_groups += 1
@@ -318,6 +324,6 @@ def search_category(slots, node, feature, first, last):
         call_address(table.whole[GROUP], (slots, node, feature, first, last))
     else:
         judge_branches(table, found, feature, total, unknown, base, inner, outer, n_large)
-    sums = (total, unknown, base)
-    pay_chance(table, entries, found, feature, first, last, sums, n_groups)
+    known = total - unknown
+    pay_chance(table, entries, scratch, found, feature, first, last, known, squares, n_groups)
     return 0.0
