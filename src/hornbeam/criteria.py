@@ -59,6 +59,9 @@ from hornbeam.kernels.split_cuts import (
 )
 from hornbeam.kernels.split_random_categories import make_class_random_category_search
 from hornbeam.kernels.state import (
+    DIFFERENCE,
+    EXPLAINED,
+    MINUS_IMPURITY,
     TIES_BY_CLASSES,
     TIES_BY_DIFFERENCE,
     TIES_BY_IMPURITY,
@@ -272,6 +275,8 @@ class Criterion:
     block_judge: Any = None  # see kernels/block.py
     perfect_score: float = math.inf  # of a split into pure children, if that is known
     ties: int = TIES_BY_IMPURITY  # how large what its scores round is (kernels/ties.py)
+    score_form: int = MINUS_IMPURITY  # what a score is of a node as a whole
+    adds_outputs: bool = False  # a score is a sum over the outputs, an impurity their mean
 
     @property
     def second_moment(self) -> Literal["squares", "logs"]:
@@ -332,6 +337,8 @@ def _moment_criterion(
         category_search,
         category_search,  # it has both rules
         make_value_block_judge(split_score, variant),
+        score_form=_SCORE_FORMS.get(score, MINUS_IMPURITY),
+        adds_outputs=score in _SCORE_FORMS,
     )
 
 
@@ -346,6 +353,11 @@ REGRESSION_CRITERIA: dict[str, tuple[Callable[..., float], Callable[..., float] 
     "friedman_mse": (squared_error, _friedman_score),
     "poisson": (poisson_deviance, _poisson_score),
 }
+_SCORE_FORMS: dict[Callable[..., float] | None, int] = {
+    _squared_error_score: EXPLAINED,
+    _poisson_score: EXPLAINED,
+    _friedman_score: DIFFERENCE,
+}
 ABSOLUTE_ERROR = "absolute_error"
 _TIES = {
     "squared_error": TIES_BY_SQUARES,
@@ -358,7 +370,9 @@ _TIES = {
 def built_in(name: str, single: bool) -> Criterion:
     """A built-in criterion, compiled when it is first asked for."""
     if name == ABSOLUTE_ERROR:
-        return Criterion(name, "order", scan_order, sum_order, ties=TIES_BY_MEDIANS)
+        return Criterion(
+            name, "order", scan_order, sum_order, ties=TIES_BY_MEDIANS, adds_outputs=True
+        )
     if name in CLASSIFICATION_CRITERIA:
         criterion = _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
         return replace(criterion, perfect_score=0.0, ties=TIES_BY_CLASSES)

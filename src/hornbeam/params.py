@@ -200,7 +200,8 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "category_split": Parameter(
         "{'subset', 'one_vs_rest'}",
-        "Part the categories into the best two sets, or one against the others.",
+        "Part the categories into the best two sets, or one against the others. Sets of many "
+        "categories count by what they explain beyond chance.",
         [StrOptions({"subset", "one_vs_rest"})],
     ),
     "unseen": Parameter(

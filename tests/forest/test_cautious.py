@@ -65,12 +65,12 @@ def test_rare_categories_are_not_told_from_frequent_ones(forest: Any) -> None:
 
 
 def test_names_are_not_learnt_by_heart() -> None:
-    """A column of names parts every node into pure halves, unless a forest is cautious."""
-    names = pd.DataFrame({"name": [f"n{i}" for i in range(100)]})
-    y = np.random.default_rng(0).integers(0, 2, 100)
-    by_heart = stumps(hb.RandomForestClassifier, names, y, category_split="subset")
+    """The best two sets of names are nearly pure: a forest takes a random order, or no split."""
+    names = pd.DataFrame({"name": [f"n{i // 2}" for i in range(200)]})
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    best = stumps(hb.RandomForestClassifier, names, y, category_split="subset")
     cautious = stumps(hb.RandomForestClassifier, names, y)
-    assert by_heart.score(names, y) == 1.0
+    assert all(tree.tree_.node_count == 1 for tree in best.estimators_)
     assert all(tree.tree_.impurity[1:].max() > 0.4 for tree in cautious.estimators_)
     assert len(set(left_sets(cautious))) == 60, "each node draws an order of its own"
 
@@ -85,7 +85,7 @@ def test_names_count_less_beside_a_good_column() -> None:
         .feature_importances_[1]
         for rule in ("cautious", "subset")
     }
-    assert share["cautious"] < 0.75 * share["subset"]
+    assert share["subset"] < share["cautious"] < 0.3
 
 
 @pytest.mark.parametrize("forest", FORESTS[:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -223,3 +224,47 @@ def test_importances_are_shares() -> None:
     importances = hb.C45Classifier().fit(X, y).feature_importances_
     assert importances.sum() == pytest.approx(1.0)
     assert importances[:3].sum() > importances[3]
+
+
+# --- many categories ------------------------------------------------------------------------
+
+
+def make_names(seed: int, n: int = 3000, n_names: int = 400) -> tuple[pd.DataFrame, Any]:
+    """Numbers that matter and names that do not, some of them missing."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    X["name"] = [f"n{i}" for i in rng.integers(0, n_names, n)]
+    X.loc[rng.random(n) < 0.3, "name"] = None
+    return X, (X["a"] + X["b"] * X["c"] + 0.5 * rng.normal(size=n) > 0).astype(int)
+
+
+@pytest.mark.parametrize("grouping", [False, True])
+def test_names_that_mean_nothing_do_not_crowd_out_numbers(grouping: bool) -> None:
+    """Their gain by chance used to raise the average that every other feature had to reach."""
+    X, y = make_names(0)
+    train, test = slice(0, 1500), slice(1500, None)
+    model = hb.C45Classifier(grouping=grouping).fit(X[train], y[train])
+    plain = hb.C45Classifier().fit(X[train].drop(columns="name"), y[train])
+    score = plain.score(X[test].drop(columns="name"), y[test])
+    assert model.score(X[test], y[test]) >= score - 0.01
+
+
+def test_names_that_mean_nothing_are_not_grown_a_branch_each() -> None:
+    """Missing names would be in every branch of every such split: the square of the table."""
+    X, y = make_names(1)
+    schema, matrix = Schema.learn(X)
+    codes = encode_ranks(matrix, schema.is_category, schema.n_categories, with_values=True)
+    rules = hb.C45Classifier()._growth_rules(float(len(y)))
+    few, many = (
+        grow(codes, y.to_numpy(), np.ones(len(y)), 2, replace(rules, beyond_chance=beyond))
+        for beyond in (True, False)
+    )
+    assert 5 * few.nodes.size.sum() < many.nodes.size.sum()
+
+
+def test_names_that_mean_something_are_asked() -> None:
+    X, _ = make_names(2)
+    codes = X["name"].str[1:].astype(float)
+    y = ((codes % 2 == 0) | codes.isna()).astype(int)
+    model = hb.C45Classifier().fit(X, y)
+    assert model.tree_.feature[0] == 3 and model.score(X, y) > 0.9

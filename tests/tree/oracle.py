@@ -134,17 +134,65 @@ class Rules:
         )
 
 
-def candidates(criterion, matrix, y, w, is_category, one_vs_rest=False, rules=None):
-    """All valid splits of a node as {partition: gain}; a partition does not care about sides."""
-    rules = rules or Rules()
+# --- what categories explain by chance ----------------------------------------------------
+
+
+def explained_share(criterion, groups, y, w):
+    """The share of all that rows vary which the means of their groups explain."""
+    if criterion in ("gini", "entropy", "log_loss", "misclassification"):
+        y = np.column_stack([column == k for column in y.T for k in np.unique(column)])
+    y = y.astype(float)
+    mean = (w[:, None] * y).sum(axis=0) / w.sum()
+    means = np.empty_like(y)
+    for group in np.unique(groups):
+        here = groups == group
+        means[here] = (w[here, None] * y[here]).sum(axis=0) / w[here].sum()
+    if criterion == "poisson":
+        logs = [np.where(v > 0, v * np.log(np.where(v > 0, v, 1) / mean), 0) for v in (means, y)]
+        between, total = ((w[:, None] * part).sum() for part in logs)
+    else:
+        between, total = ((w[:, None] * (v - mean) ** 2).sum() for v in (means, y))
+    return between / total if total > 0 else 0.0
+
+
+def owed_to_chance(criterion, column, rows, y, w):
+    """The share of a gain that counts for nothing; ``column`` is that of the whole table."""
+    known_categories = np.unique(column[~np.isnan(column)])
+    if 2 ** (len(known_categories) - 1) <= len(column):
+        return 0.0
+    values = column[rows]
+    known = ~np.isnan(values)
+    k = len(np.unique(values[known]))
+    n = known.mean() * w.sum() ** 2 / (w**2).sum()
+    if k >= n:
+        return 1.0
+    if k <= 2:
+        return 0.0
+    share = (k - 2) / (n - 2)
+    explained = explained_share(criterion, values[known], y[known], w[known])
+    is_clear = explained > share + 3 * np.sqrt(2 * share * (1 - share) / (n - 2))
+    return share / explained if is_clear else 1.0
+
+
+def candidates(criterion, table, rows, y, w, is_category, one_vs_rest=False, rules=None):
+    """All valid splits of a node as {partition: gain}; a partition does not care about sides.
+
+    ``table`` is that of all rows, the others are those of the node.
+    """
+    rules, matrix = rules or Rules(), table[rows]
     before = impurity(criterion, y, w)
+    owed = np.zeros(matrix.shape[1])
+    for feature in np.flatnonzero(is_category) if not one_vs_rest else ():
+        owed[feature] = owed_to_chance(criterion, table[:, feature], rows, y, w)
     found: dict[bytes, float] = {}
-    for _, left in splits(matrix, is_category, one_vs_rest):
-        key = partition(left)
-        if key not in found and 0 < left.sum() < len(left) and rules.allow(w, left):
-            worth = gain(criterion, y, w, left, before)
+    for feature, left in splits(matrix, is_category, one_vs_rest):
+        key, counted = partition(left), 1.0 - owed[feature]
+        if counted == 0.0:  # only what is missing may still tell
+            counted = float((left == ~np.isnan(matrix[:, feature])).all())
+        if counted and 0 < left.sum() < len(left) and rules.allow(w, left):
+            worth = gain(criterion, y, w, left, before) * counted
             if worth > -np.inf:
-                found[key] = worth
+                found[key] = max(worth, found.get(key, -np.inf))
     return found
 
 

@@ -132,7 +132,8 @@ class Comparison:
     def candidates(self, rows):
         return oracle.candidates(
             self.criterion,
-            self.matrix[rows],
+            self.matrix,
+            rows,
             self.y[rows],
             self.w[rows],
             self.is_category,

@@ -10,6 +10,9 @@ import pytest
 from sklearn.base import clone
 
 import hornbeam as hb
+from hornbeam.dtypes import LISTED, NO_CATEGORY, SUBSET
+from hornbeam.errors import ModelFileError
+from hornbeam.output.validate import validate_tree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
 
 
@@ -148,3 +151,87 @@ def test_room_for_nodes_grows_up_to_the_limit(monkeypatch):
         else:
             with pytest.raises(ValueError, match="nodes, but a model can have at most"):
                 tree.fit(X, y)
+
+
+# --- lists of categories --------------------------------------------------------------------
+
+
+def make_names(n_rows=400, n_names=60):
+    """Names that matter, some missing, and some categories that do not occur."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, n_names, n_rows)
+    frame = pd.DataFrame({"x": rng.normal(size=n_rows)})
+    frame["name"] = pd.Categorical.from_codes(codes, [f"n{i}" for i in range(n_names + 5)])
+    frame.loc[rng.random(n_rows) < 0.1, "name"] = None
+    return frame, 3.0 * rng.normal(size=n_names)[codes] + frame["x"]
+
+
+def list_from(monkeypatch, n_categories):
+    for module in ("grower", "build"):
+        monkeypatch.setattr(f"hornbeam.tree.{module}.LIST_FROM", n_categories)
+
+
+@pytest.mark.parametrize("split", ["subset", "one_vs_rest"])
+def test_lists_say_what_bits_say(monkeypatch, tmp_path, split):
+    X, y = make_names()
+    bits = hb.DecisionTreeRegressor(category_split=split, n_jobs=1).fit(X, y)
+    list_from(monkeypatch, 16)
+    lists = hb.DecisionTreeRegressor(category_split=split, n_jobs=1).fit(X, y)
+    assert set(bits.tree_.kind) == {0, 1, SUBSET} and set(lists.tree_.kind) == {0, 1, LISTED}
+    assert {0, 1} <= set(lists.tree_.missing_branch[lists.tree_.kind == LISTED])
+    for name in set(TREE_FIELDS) - {"kind", "set_start", "set_words"}:
+        np.testing.assert_array_equal(getattr(bits.tree_, name), getattr(lists.tree_, name))
+    everything = pd.DataFrame({"x": 0.0, "name": [*X["name"].cat.categories, None, "new"]})
+    np.testing.assert_array_equal(bits.apply(everything), lists.apply(everything))
+    for node in np.flatnonzero(lists.tree_.kind == LISTED):
+        expected = bits.tree_.goes_first(node, 65)
+        np.testing.assert_array_equal(lists.tree_.goes_first(node, 65), expected)
+    assert hb.export_text(lists) == hb.export_text(bits)
+    lists.save(tmp_path / "lists.hornbeam")
+    again = hb.load(tmp_path / "lists.hornbeam")
+    assert again.tree_.digest() == lists.tree_.digest()
+    np.testing.assert_array_equal(again.predict(everything), lists.predict(everything))
+    pruned = hb.prune_cost_complexity(lists, 0.05)
+    expected = hb.prune_cost_complexity(bits, 0.05).predict(everything)
+    np.testing.assert_array_equal(pruned.predict(everything), expected)
+
+
+def test_sets_do_not_grow_with_the_square():
+    """Twice as many rows and categories: about twice the room for their sets."""
+    words = []
+    for n_names in (5_000, 10_000):
+        codes = np.repeat(np.arange(n_names), 3)
+        y = np.random.default_rng(0).normal(size=n_names)[codes]
+        X = pd.DataFrame({"name": codes.astype(str)})
+        tree = hb.DecisionTreeRegressor().fit(X, y)
+        assert tree.score(X, y) > 0.9
+        words.append(len(tree.tree_.set_words))
+    assert words[1] < 2.5 * words[0] < 16 * 2.5 * 5_000
+
+
+@pytest.mark.parametrize(
+    "change", ["beyond", "falling", "twice", "padded", "empty", "not for others"]
+)
+def test_a_wrong_list_is_refused(monkeypatch, change):
+    list_from(monkeypatch, 16)
+    X, y = make_names()
+    model = hb.DecisionTreeRegressor(max_depth=3, n_jobs=1).fit(X, y)
+    arrays = {name: getattr(model.tree_, name).copy() for name in TREE_FIELDS}
+    known = (2, 1, model.schema_.n_categories, model.schema_.is_category)
+    assert validate_tree(arrays, *known, may_list=True).digest() == model.tree_.digest()
+    node = int(np.flatnonzero(arrays["kind"] == LISTED)[0])
+    start, halves = arrays["set_start"], arrays["set_words"].view(np.uint32)
+    first, last = 2 * start[node], 2 * start[node + 1]
+    if change == "beyond":
+        halves[last - 1] = 65
+    elif change == "falling":
+        halves[first : first + 2] = halves[first : first + 2][::-1].copy()
+    elif change == "twice":
+        halves[first + 1] = halves[first]
+    elif change == "padded":
+        halves[first] = NO_CATEGORY
+    elif change == "empty":
+        start[node + 1 :] -= (last - first) // 2
+        arrays["set_words"] = arrays["set_words"][(last - first) // 2 :]
+    with pytest.raises(ModelFileError, match=r"kind\[|set_start\["):
+        validate_tree(arrays, *known, may_list=change != "not for others")

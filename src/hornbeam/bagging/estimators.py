@@ -40,6 +40,8 @@ from hornbeam.bagging.members import (
 from hornbeam.bagging.parameters import KINDS
 from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.bagging.tables import Rows, read_rows
+from hornbeam.chance import are_many
+from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
     check_length,
     read_classes,
@@ -136,9 +138,9 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         for name, value in learnt.items():
             setattr(self, name, value)
         self._weight, self.estimator_ = weight, clone(self._maker)
-        sampler = self._sampler()
+        sampler, weighs = self._sampler(), self._weighs_rows(X)
         members = [] if earlier is None else list(earlier.estimators_)
-        members += self._fit_members(rows, target, sampler, len(members))
+        members += self._fit_members(rows, target, sampler, len(members), weighs)
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
@@ -197,13 +199,30 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
     def _sampler(self) -> Sampler:
         return Sampler(self.seed_, (self.n_rows_in_, self.n_features_in_), self.size_, self._weight)
 
-    def _fit_members(self, rows: Rows, target: Array, sampler: Sampler, first: int) -> list[Any]:
+    def _weighs_rows(self, X: Any) -> bool:
+        """Whether a row that is drawn repeatedly is one row that weighs more.
+
+        Where hornbeam's trees part many categories, copies of a row would look like other
+        rows that agree with it. What the columns are is found out on the way, and warned of.
+        """
+        member = self.estimator_
+        if not type(member).__module__.startswith("hornbeam.") or isinstance(member, BaseBagging):
+            return False
+        chosen, keeps = member.categorical_features, getattr(member, "_keeps_identities", False)
+        schema, matrix = Schema.learn(X, type(self).__name__, chosen, member.unseen, keeps)
+        many = any(column.kind == "identity" for column in schema.columns)
+        many = many or are_many(int(schema.n_categories.max(initial=0)), matrix.shape[0])
+        return self.size_.bootstrap and many
+
+    def _fit_members(
+        self, rows: Rows, target: Array, sampler: Sampler, first: int, weighs: bool
+    ) -> list[Any]:
         """Fit the members from number ``first`` up."""
         members: list[Any] = []
         n_members = self.n_estimators - first
 
         def arguments(number: int) -> tuple[Any, ...]:
-            return self.estimator_, rows, target, sampler, first + number
+            return self.estimator_, rows, target, sampler, first + number, weighs
 
         with ProgressBar("bagging", n_members, self.verbose) as bar:
 

@@ -9,26 +9,37 @@ from sklearn.base import clone
 
 from hornbeam.bagging.sampling import Sampler
 from hornbeam.bagging.tables import Rows
+from hornbeam.data.schema import identities_are_known
 from hornbeam.dtypes import Array
 from hornbeam.notices import silenced
 
 
 def fit_member(
-    estimator: Any, rows: Rows, target: Array, sampler: Sampler, number: int, alone: bool
+    estimator: Any,
+    rows: Rows,
+    target: Array,
+    sampler: Sampler,
+    number: int,
+    weighs: bool,
+    alone: bool,
 ) -> Any:
     """Fit a clone of the estimator on the sample with this number.
 
+    With ``weighs`` a row that was drawn repeatedly is there once, and weighs as much.
     ``alone`` means that no other member is fitted at the same time, so that this one may use
     as many threads as it likes.
     """
     member = clone(estimator)
     _seed(member, np.random.default_rng([sampler.seed, number]))
-    chosen = sampler.rows(number, 1)[0]
+    chosen, more = sampler.rows(number, 1)[0], {}
+    if weighs:
+        chosen, counts = np.unique(chosen, return_counts=True)
+        more = {"sample_weight": counts.astype(np.float64)}
     sample = rows.part(chosen, sampler.features(number, 1)[0])
     free = [] if alone else _free_threads(member)
     member.set_params(**dict.fromkeys(free, 1))
-    with silenced(number > 0):
-        member.fit(sample, target[chosen])
+    with silenced(number > 0), identities_are_known():
+        member.fit(sample, target[chosen], **more)
     return member.set_params(**dict.fromkeys(free, None))
 
 

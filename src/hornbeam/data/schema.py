@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from hornbeam.chance import identifies_rows
 from hornbeam.data.choices import check_unseen, chosen_categories
 from hornbeam.data.columns import (
     EXACT_INTEGERS,
@@ -33,6 +36,7 @@ from hornbeam.data.matrix import assemble
 from hornbeam.data.sparse import SparseTable
 from hornbeam.dtypes import Array
 from hornbeam.kernels.binning import find_infinite
+from hornbeam.notices import warn
 
 _MISSING, _UNSEEN = -1, -2
 
@@ -44,11 +48,12 @@ class ColumnSchema:
     Attributes
     ----------
     name : str
-    kind : {"number", "category"}
+    kind : {"number", "category", "identity"}
+        An identity has a value of its own in nearly every row, and is only known or missing.
     dtype : str
         The dtype in fit, for information.
     categories : tuple of str, int, float or bool, or None
-        The label of category number c is ``categories[c]``; None for numbers.
+        The label of category number c is ``categories[c]``; None for other kinds.
     """
 
     name: str
@@ -97,6 +102,7 @@ class Schema:
         estimator_name: str = "this estimator",
         categorical_features: Any = "from_dtype",
         unseen: str = "missing",
+        keep_identities: bool = False,
     ) -> tuple[Schema, Any]:
         """Learn the schema of a training table and read the table by it.
 
@@ -111,6 +117,9 @@ class Schema:
             are.
         unseen : {"missing", "error", "other"}
             What a category that training has not seen becomes.
+        keep_identities : bool
+            Whether a column with a value of its own in nearly every row stays a category. There
+            is a warning in any case.
 
         Returns
         -------
@@ -132,6 +141,9 @@ class Schema:
             matrix = table.matrix("csc") if isinstance(table, SparseTable) else table.matrix()
             return cls(columns, False, unseen), matrix
         read = [_learn_column(table, index, index in chosen) for index in range(len(names))]
+        identities = _find_identities(read, table.title)
+        for index in [] if keep_identities else identities:
+            read[index] = _known_or_missing(read[index])
         columns = tuple(
             _column_schema(name, column) for name, column in zip(names, read, strict=True)
         )
@@ -274,6 +286,8 @@ class Schema:
 
     def _read_column(self, known: ColumnSchema, column: Column, title: str) -> Numbers | Array:
         """One column of a new table as numbers or as category numbers."""
+        if known.kind == "identity":
+            return column if isinstance(column, Numbers) else _known_or_missing(column).codes
         if known.kind == "number":
             if isinstance(column, Numbers):
                 return column
@@ -353,7 +367,56 @@ def _learn_column(table: Any, index: int, is_chosen: bool) -> Column:
 def _column_schema(name: str, column: Column) -> ColumnSchema:
     if isinstance(column, Numbers):
         return ColumnSchema(name, "number", column.dtype)
+    if column.labels is _IDENTITY:
+        return ColumnSchema(name, "identity", column.dtype)
     return ColumnSchema(name, "category", column.dtype, tuple(column.labels))
+
+
+# --- identities ----------------------------------------------------------------------------
+
+_IDENTITY: list[Label] = ["known"]
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def identities_are_known() -> Iterator[None]:
+    """Say nothing about identities: whoever fits many models on one table has said it."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+def _find_identities(read: Sequence[Column], title: Callable[[int], str]) -> list[int]:
+    """Columns of categories that tell rows apart and nothing else; they are named in a warning."""
+    found = []
+    for index, column in enumerate(read):
+        if isinstance(column, Numbers):
+            continue
+        known = column.codes[column.codes >= 0]
+        if not identifies_rows(min(len(column.labels), len(known)), len(known)):
+            continue
+        n_distinct = int(np.count_nonzero(np.bincount(known, minlength=len(column.labels))))
+        if identifies_rows(n_distinct, len(known)):
+            found.append(index)
+            if not _silent.get():
+                _warn_identity(title(index), n_distinct, len(known))
+    return found
+
+
+def _warn_identity(title: str, n_distinct: int, n_known: int) -> None:
+    title = title[0].upper() + title[1:]
+    warn(
+        f"{title} has {n_distinct:,} different values in {n_known:,} rows: it identifies rows and "
+        "tells nothing about new ones. Leave it out, or make something of it that rows have in "
+        "common."
+    )
+
+
+def _known_or_missing(column: Any) -> Categories:
+    """What is left of an identity."""
+    return column._replace(codes=np.where(column.codes < 0, _MISSING, 0), labels=_IDENTITY)
 
 
 def _refuse_sparse_categories(names: Sequence[str]) -> None:
@@ -429,9 +492,9 @@ def _column_from_dict(content: Any, what: str) -> ColumnSchema:
     types = {"name": str, "kind": str, "dtype": str, "categories": (list, type(None))}
     fields = _fields(content, types, what)
     categories = fields["categories"]
-    if fields["kind"] not in ("number", "category"):
+    if fields["kind"] not in ("number", "category", "identity"):
         raise ValueError(f"{what} has the unknown kind {short(fields['kind'])}")
-    if (categories is None) != (fields["kind"] == "number"):
+    if (categories is None) != (fields["kind"] != "category"):
         raise ValueError(f"{what}: categories must be there for a category, and only then")
     for label in categories or ():
         if not isinstance(label, (str, int, float)) or (

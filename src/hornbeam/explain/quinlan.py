@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hornbeam.chance import are_many, chance_share, clear_share
 from hornbeam.data.target import read_weights, weigh_classes
 from hornbeam.dtypes import LEAF, MULTIWAY, THRESHOLD, Array
 from hornbeam.explain.measures import entropy_of_shares
@@ -185,7 +186,27 @@ class _Explainer:
         note = "before grouping" if self.rules.grouping else ""
         question = f"{self.view.columns[feature]}?"
         split = Candidate(feature, name, question, tuple(sides), n_tried=1, why_not=note)
-        return self._judged(replace(split, unknown=unknown))
+        judged = self._judged(replace(split, unknown=unknown))
+        return self._beyond_chance(judged, there & ~missing)
+
+    def _beyond_chance(self, candidate: Candidate, known: Array) -> Candidate:
+        """Take from the gain of many categories what they owe to chance."""
+        everywhere = self.matrix[:, candidate.feature]
+        n_categories = len(np.unique(everywhere[~np.isnan(everywhere)]))
+        many = are_many(n_categories, int(self.weight.sum()))
+        if not self.rules.beyond_chance or not many or len(candidate.sides) < 3:
+            return candidate
+        weight, size = self.here[known], len(candidate.sides)
+        n_rows = float(weight.sum() ** 2 / (weight**2).sum())
+        counts = np.array([side.values[0] for side in candidate.sides])
+        common = (counts.sum(axis=0) ** 2).sum() / counts.sum()
+        between = (counts**2 / counts.sum(axis=1, keepdims=True)).sum() - common
+        total = counts.sum() - common
+        if not between > clear_share(size, n_rows) * total:
+            why = "its categories explain no more than chance"
+            return Candidate(candidate.feature, candidate.name, why_not=why)
+        chance = candidate.gain * chance_share(size, n_rows) * float(total / between)
+        return replace(candidate, gain=candidate.gain - chance, chance=chance)
 
     def _number(self, feature: int, name: str) -> Candidate:
         """The threshold with the largest gain."""

@@ -85,6 +85,8 @@ class Candidate:
         Impurity of the other rows; only used if there are unknown ones.
     correction : float
         What is taken off the gain because the best of many thresholds was chosen (C4.5).
+    chance : float
+        What is taken off the gain because many categories explain that much by chance.
     """
 
     feature: int
@@ -97,6 +99,7 @@ class Candidate:
     unknown: float = 0.0
     known_impurity: float = 0.0
     correction: float = 0.0
+    chance: float = 0.0
 
     @property
     def split_information(self) -> float:
@@ -316,7 +319,10 @@ class SplitExplanation:
             means = [
                 self._number(float(np.mean([v[0] for v in side.values]))) for side in (one, two)
             ]
-            return f"gain = {sizes} * ({means[0]} - {means[1]})^2 = {result}"
+            by_chance = ""
+            if candidate.chance > 0.0:
+                by_chance = f" - {self._number(candidate.chance)} by chance"
+            return f"gain = {sizes} * ({means[0]} - {means[1]})^2{by_chance} = {result}"
         known = format_count(self.node.weight - candidate.unknown)
         terms = "".join(
             f" - {format_count(side.weight)}/{known}*{self._number(side.impurity)}"
@@ -327,6 +333,8 @@ class SplitExplanation:
             formula = f"{known}/{weight}*({self._number(candidate.known_impurity)}{terms})"
         if candidate.correction > 0.0:
             formula += f" - log2({candidate.n_tried})/{weight}"
+        if candidate.chance > 0.0:
+            formula += f" - {self._number(candidate.chance)} by chance"
         return f"gain = {formula} = {result}"
 
     def ratio_formula(self, candidate: Candidate) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
+from hornbeam.chance import chance_share, clear_share
 from hornbeam.dtypes import Array
 from hornbeam.explain.cuts import Cuts, number_cuts, single_cuts, subset_cuts
 from hornbeam.explain.measures import ClassMeasure, Measure, OrderMeasure
@@ -33,6 +36,7 @@ class Tried:
     group: Array  # of each row; len(present) for a missing value
     cuts: tuple[Cuts, ...]
     gains: Array  # minus infinity where a split is not allowed
+    owed: float = 0.0  # the share of each gain that is owed to chance, 1 if all of it
 
     @property
     def best(self) -> int:
@@ -79,8 +83,20 @@ def try_feature(table: Table, measure: Measure, feature: int, rows: Array, limit
     else:
         cuts = number_cuts(len(present), nothing.has_missing)
     sides = (cuts, replace(cuts, missing_left=True)) if missing.any() else (cuts,)
-    gains = [_gains(measure, cut, group, limits) for cut in sides]
-    return replace(nothing, cuts=sides, gains=np.concatenate(gains))
+    tried = replace(
+        nothing,
+        cuts=sides,
+        gains=np.concatenate([_gains(measure, cut, group, limits) for cut in sides]),
+    )
+    if is_category and table.must_prove(feature):
+        tried = replace(tried, owed=_owed(table, group, len(present), rows))
+    if tried.owed == 1.0:  # only what is missing may still tell
+        parts_missing = np.append(np.ones(len(present), bool), False)
+        allowed = [
+            np.array_equal(tried.left(cut), parts_missing) for cut in range(len(tried.gains))
+        ]
+        tried = replace(tried, gains=np.where(allowed, tried.gains, -np.inf), owed=0.0)
+    return tried
 
 
 def _category_cuts(table: Table, measure: Measure, groups: Tried, rows: Array) -> Cuts:
@@ -98,6 +114,37 @@ def _category_cuts(table: Table, measure: Measure, groups: Tried, rows: Array) -
     totals = [np.bincount(group, measure.weight * y, n_groups + 1)[:-1] for y in values.T]
     exact = len(totals) == 1 and not isinstance(measure, OrderMeasure)
     return subset_cuts(np.array(totals) / weight, exact, has_missing)
+
+
+def _owed(table: Table, group: Array, n_groups: int, rows: Array) -> float:
+    """The share of a gain that many categories owe to chance (see `hornbeam.chance`)."""
+    weight, known = table.target.weight[rows], group < n_groups
+    logs = table.estimator.criterion == "poisson"
+    n_rows = known.mean() / np.sum((weight / weight.sum()) ** 2)
+    owed = chance_share(n_groups, n_rows)
+    if owed in (0.0, 1.0):
+        return owed
+    w, g = weight[known], group[known]
+    if table.target.labels is not None:
+        labels = table.target.labels[rows][known]
+        values = np.zeros((len(w), int(table.target.class_start[-1])))
+        np.put_along_axis(values, labels, 1.0, axis=1)
+        total = float(w.sum() * labels.shape[1])
+    else:
+        assert table.target.values is not None
+        values = np.asarray(table.target.values[rows][known], np.float64)
+        total = float((w[:, None] * (xlogy(values, values) if logs else values**2)).sum())
+    sums = np.stack([np.bincount(g, w * column, n_groups) for column in values.T], axis=1)
+    each = np.bincount(g, w, n_groups)[:, None]
+    common = _explained(logs, sums.sum(axis=0), each.sum())
+    between, total = _explained(logs, sums, each) - common, total - common
+    return owed * total / between if between > clear_share(n_groups, n_rows) * total else 1.0
+
+
+def _explained(logs: bool, sums: Array, weight: Any) -> float:
+    """What means explain of the second moment."""
+    mean = sums / weight
+    return float((weight * (xlogy(mean, mean) if logs else mean**2)).sum())
 
 
 def _gains(measure: Measure, cuts: Cuts, group: Array, limits: Limits) -> Array:

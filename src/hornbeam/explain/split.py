@@ -7,7 +7,7 @@ has is compared with the others. The data of `fit` is needed for that; a tree ke
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.dtypes import EPSILON, LEAF, MULTIWAY, SUBSET, THRESHOLD, Array
+from hornbeam.dtypes import LISTED as LISTED_SET
 from hornbeam.explain.measures import ClassMeasure, Measure
 from hornbeam.explain.quinlan import explain_quinlan
 from hornbeam.explain.report import (
@@ -226,13 +227,15 @@ class _Explainer:
             return Candidate(feature, name, why_not=why)
         if tried.best < 0:
             return Candidate(feature, name, n_tried=len(tried.gains), why_not=self._too_small())
+        gain = float(self.table.impurity(tried.gains[tried.best]))
         branch = np.where(tried.goes_left(tried.best), 0, 1)
         return Candidate(
             feature,
             name,
             split=self._question(tried, tried.best),
             sides=self._sides(branch, ["yes", "no"]),
-            gain=float(self.table.impurity(tried.gains[tried.best])),
+            gain=gain * (1.0 - tried.owed),
+            chance=gain * tried.owed,
             n_tried=len(tried.gains),
             why_not="if cut here" if self.rules.random_cuts else "",
         )
@@ -252,7 +255,9 @@ class _Explainer:
         sides = self._sides(branch, labels)
         gain = self._gain_of(branch == 0) if kind != MULTIWAY else self._decrease(sides)
         why = "drawn at random" if self.rules.random_cuts else ""
-        return Candidate(feature, name, split, sides, gain, len(tried.gains), why)
+        counted = gain * (1.0 - tried.owed)
+        split_of = Candidate(feature, name, split, sides, counted, len(tried.gains), why)
+        return replace(split_of, chance=gain * tried.owed)
 
     def _gain_of(self, goes_left: Array) -> float:
         """Gain of a split by the criterion."""
@@ -303,7 +308,7 @@ class _Explainer:
     def _stored_question(self, tried: Tried, goes_left: Array) -> str:
         left = np.zeros(len(tried.present) + 1, bool)
         left[tried.group[goes_left]] = True
-        if self.tree.kind[self.node] == SUBSET:
+        if self.tree.kind[self.node] in (SUBSET, LISTED_SET):
             return self._set_question(tried, left)
         assert self.tree.kind[self.node] == THRESHOLD
         return self._number_question(tried, float(self.tree.threshold[self.node]), bool(left[-1]))
@@ -342,6 +347,7 @@ class _Explainer:
             record: dict[str, Any] = {"split": self._question(tried, cut)}
             if not tried.is_category:
                 record["threshold"] = self._threshold(tried, tried.left(cut))
+            gain *= 1.0 - tried.owed
             gain = float(self.table.impurity(gain)) if gain > -np.inf else float("nan")
             records.append({**record, "gain": gain})
         return records
@@ -357,7 +363,7 @@ class _Explainer:
                 else ""
             )
             + (", monotonic_cst" if self.rules.monotone is not None else "")
-            + ")"
+            + ", or many categories explain no more than chance)"
         )
 
     def _tie(self) -> float:
@@ -437,7 +443,7 @@ class _Explainer:
         share = float(self.tree.weight[self.node] / self.tree.weight[0])
         least = self.rules.min_impurity_decrease
         gain = format_number(best.gain, self.view.decimals)
-        if share * best.gain + EPSILON < least:
+        if share * (best.gain + best.chance) + EPSILON < least:
             part = format_number(share, self.view.decimals)
             return (
                 f"A leaf: the best gain, {gain}, times the share of the rows, {part}, is less than "

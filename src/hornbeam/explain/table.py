@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hornbeam.chance import are_many
 from hornbeam.data.coding import Codes
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import BIN, MISSING_BIN, Array
@@ -83,6 +84,15 @@ class Table:
         codes = self._codes.columns[feature, rows]
         assert codes.dtype == BIN
         return np.where(codes == MISSING_BIN, np.nan, codes)
+
+    def must_prove(self, feature: int) -> bool:
+        """Whether splits of a feature have to prove themselves beyond chance."""
+        estimator = self.estimator
+        if estimator.category_split != "subset" or estimator.splitter == "random":
+            return False
+        counted = np.flatnonzero(self.target.weight > 0)
+        codes = self.codes(feature, counted)
+        return are_many(len(np.unique(codes[~np.isnan(codes)])), len(counted))
 
     def categories(self, feature: int, codes: Array) -> Array:
         """The categories behind some codes: several share one where they outnumber the bins."""

@@ -150,6 +150,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             task.rules,
             count_constant=self.constant_features == "count",
             random_ties=RANDOM_TIES,
+            list_sets=False,
             category_split="cautious" if category_split == "auto" else category_split,
         )
         codes, counted = task.codes, task.target.weight > 0

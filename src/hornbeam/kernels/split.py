@@ -33,6 +33,7 @@ from hornbeam.kernels.state import (
     ASK_N_OUTPUTS,
     ASK_N_STATS,
     ASK_N_TOTALS,
+    ASK_OWED,
     ASK_ROWS,
     ASK_START_ROWS,
     ASK_START_WEIGHT,
@@ -40,6 +41,7 @@ from hornbeam.kernels.state import (
     ASK_UNIT_WEIGHTS,
     ASK_UPPER,
     ASK_WEIGHT,
+    ASK_WHOLE,
     ASK_WHOLE_WEIGHTS,
     CELL_LIMIT,
     CONSTRAINED,
@@ -280,6 +282,8 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side)
         if missing_left == 1:
             put_missing_left(rows, scratch)
         score = scan(problem, rows, scratch)
+        if scratch.real[ASK_OWED] > 0.0:
+            score -= scratch.real[ASK_OWED] * (score - scratch.real[ASK_WHOLE])
         if beats(desk, rank, feature, score):
             improved = True
             desk.best_score[rank] = score

@@ -1,6 +1,7 @@
 """Part the categories of a feature into two sets.
 
-The best subset against the rest, one category against the rest, or a random subset. Forests
+The best subset against the rest, one category against the rest, or a random subset. The best
+subset of many categories has to prove itself beyond chance (hornbeam/chance.py). Forests
 are cautious: where the categories of a node differ no more than chance makes them, an order
 made of their classes would be learnt by heart (a column of ticket numbers parts every node
 into pure halves), so that the order is drawn at random there, or everywhere if so asked.
@@ -12,7 +13,8 @@ import math
 
 from numba import float64, int64, uint64
 
-from hornbeam.dtypes import WORD_BITS
+from hornbeam.chance import chance_share, clear_share
+from hornbeam.dtypes import NO_CATEGORY, WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
 from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.split_random import draws_missing, may_ask, weigh_missing
@@ -20,18 +22,25 @@ from hornbeam.kernels.state import (
     ABSENT,
     ASK_ALL_KEYS,
     ASK_CELLS,
+    ASK_FIRST,
     ASK_IN_SPARE,
     ASK_KEYS,
     ASK_MONOTONE,
     ASK_N_LABELS,
     ASK_N_STATS,
+    ASK_OWED,
     ASK_ROWS,
     ASK_WEIGHT,
+    ASK_WHOLE,
     CATEGORY_RULE,
     CAUTIOUS,
+    EXPLAINED,
     LEFT,
+    LIST_FROM,
     LOGS,
+    MANY_CATEGORIES,
     MAX_CATEGORIES,
+    MINUS_IMPURITY,
     N_LABELS,
     N_OUTPUTS,
     N_TOTALS,
@@ -42,9 +51,13 @@ from hornbeam.kernels.state import (
     RIGHT,
     ROWS_AT,
     ROWS_ONLY,
+    SCORE_FORM,
+    SCORE_UNIT,
     SCRATCH_AT,
+    SORT,
     TEAM_DESK_AT,
     THREADS,
+    UNIT_WEIGHTS,
     VALUE_IS_TOTAL,
     WORD_SETS,
     load_desk,
@@ -63,6 +76,10 @@ EXHAUSTIVE_GROUPS = 8
 # A cautious node orders its categories by their classes if these vary so many times as much
 # between categories as within them.
 CLEAR_RATIO = 4.0
+
+
+share_by_chance = inlined(chance_share)
+share_that_is_clear = inlined(clear_share)
 
 
 @part
@@ -115,15 +132,13 @@ def explained(logs, amount, weight):
 
 
 @part
-def groups_differ(problem, rows, scratch, n_groups):
-    """Whether the categories of a node differ by more than chance in classes or values.
+def vary(problem, rows, scratch, n_groups):
+    """How much the rows of a node vary between its categories, and how much at all.
 
     Values vary by their squares, classes by those of their indicators (Light and Margolin
     1971; the Gini index is made of them), counts by their deviance.
     """
     ask, sums, all_sums = scratch.ask, scratch.left, scratch.right
-    if not may_differ(problem, ask[ASK_ROWS], n_groups):
-        return False
     keys, logs = present_keys(scratch), problem.whole[LOGS]
     labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
     stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
@@ -160,7 +175,17 @@ def groups_differ(problem, rows, scratch, n_groups):
         common = explained(logs, all_sums[k], all_weight)
         between -= common
         total -= common
-    return is_clear(between, total, ask[ASK_ROWS], n_groups)
+    return between, total
+
+
+@inlined
+def groups_differ(problem, rows, scratch, n_groups):
+    """Whether the categories of a node differ so much that a cautious tree may order them."""
+    n_rows, differ = scratch.ask[ASK_ROWS], False
+    if may_differ(problem, n_rows, n_groups):
+        between, total = vary(problem, rows, scratch, n_groups)
+        differ = is_clear(between, total, n_rows, n_groups)
+    return differ
 
 
 @part
@@ -226,14 +251,31 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
         note_sides(problem, scratch, feature, n_groups, n_left, rank, desk)
 
 
+@inlined
+def is_listed(problem, feature):
+    """Whether the sets of a feature are lists of the categories that are there."""
+    return problem.n_codes[feature] > problem.whole[LIST_FROM]
+
+
+@inlined
+def forget_members(problem, feature, rank, desk):
+    """Take every category from its side; returns the place of the first one.
+
+    Lists have no place for those that a node does not have, so nobody asks for them.
+    """
+    member_at = rank * problem.whole[MAX_CATEGORIES]
+    if not is_listed(problem, feature):
+        for c in range(problem.n_codes[feature]):
+            desk.member[member_at + c] = ABSENT
+    return member_at
+
+
 @part
 def note_sides(problem, scratch, feature, n_groups, n_left, rank, desk):
     """Write down on which side of the best cut each group is; `list_groups` gave the codes."""
     keys = present_keys(scratch)
     cut = desk.best_cut[rank]
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    for c in range(problem.n_codes[feature]):
-        desk.member[member_at + c] = ABSENT
+    member_at = forget_members(problem, feature, rank, desk)
     for place in range(n_groups):
         code = place
         if n_left >= 0:
@@ -304,9 +346,7 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
     ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
     ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
     if improved:
-        member_at = rank * problem.whole[MAX_CATEGORIES]
-        for c in range(problem.n_codes[feature]):
-            desk.member[member_at + c] = ABSENT
+        member_at = forget_members(problem, feature, rank, desk)
         for g in range(n_groups):
             category = int64(source[scratch.group_start[g]] >> uint64(32))
             desk.member[member_at + category] = LEFT if g == single else RIGHT
@@ -504,6 +544,49 @@ def search_single_category(slots, node, feature, rank, desk_at):
     return 1.0
 
 
+@part
+def count_witnesses(problem, rows, scratch):
+    """As how many rows of equal weights those of a node count whose category is known."""
+    ask, squares, n_rows = scratch.ask, 0.0, float64(scratch.ask[ASK_ROWS])
+    n_missing = 0.0
+    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
+        entry = int64(present_keys(scratch)[i] & uint64(ENTRY_MASK))
+        n_missing += float64(scratch.entry_rows[entry]) if ask[ASK_CELLS] else 1.0
+    if problem.whole[UNIT_WEIGHTS]:
+        return n_rows - n_missing
+    for j in range(ask[ASK_FIRST], ask[ASK_FIRST] + ask[ASK_ROWS]):
+        weight = rows.stats[j * ask[ASK_N_STATS]] / scratch.real[ASK_WEIGHT]
+        squares += weight * weight
+    return (1.0 - n_missing / n_rows) / squares
+
+
+@inlined
+def score_of_whole(problem, scratch, impurity):
+    """The score of a split that changes nothing."""
+    form, weight, score = problem.whole[SCORE_FORM], scratch.real[ASK_WEIGHT], 0.0
+    if form == MINUS_IMPURITY:
+        score = -impurity * problem.real[SCORE_UNIT] * weight
+    elif form == EXPLAINED:
+        for k in range(problem.whole[N_OUTPUTS]):
+            score += explained(problem.whole[LOGS], scratch.total[1 + k], weight)
+    return score
+
+
+@part
+def prove_themselves(problem, rows, scratch, n_groups, impurity):
+    """Whether many categories explain more than chance does; notes what they owe to it."""
+    n_kinds, n_rows = float64(n_groups), count_witnesses(problem, rows, scratch)
+    owed = share_by_chance(n_kinds, n_rows)
+    if owed == 0.0 or owed == 1.0:
+        return owed == 0.0
+    between, total = vary(problem, rows, scratch, n_groups)
+    if not between > share_that_is_clear(n_kinds, n_rows) * total:
+        return False
+    scratch.real[ASK_OWED] = owed * total / between
+    scratch.real[ASK_WHOLE] = score_of_whole(problem, scratch, impurity)
+    return True
+
+
 @step
 def search_category(slots, node, feature, rank, desk_at):
     """The best subset of the categories against the rest.
@@ -520,23 +603,67 @@ def search_category(slots, node, feature, rank, desk_at):
     if is_wary(problem) and not groups_differ(problem, rows, scratch, n_groups):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
-    else:
-        search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
+        return 1.0
+    many = problem.is_category[feature] == MANY_CATEGORIES
+    if many and not prove_themselves(problem, rows, scratch, n_groups, nodes.impurity[node]):
+        if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:  # what is missing may still tell
+            keep_order(scratch, n_groups)
+            try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
+        return 1.0
+    search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
+    scratch.real[ASK_OWED] = 0.0
     return 1.0
+
+
+@inlined
+def list_side(problem, nodes, node, scratch, slots, desk, rank):
+    """List the categories of a node that do not go where its missing values go, ascending.
+
+    They are written into the keys, from the beginning; returns how many.
+    """
+    feature, member_at = desk.best_feature[rank], rank * problem.whole[MAX_CATEGORIES]
+    side = RIGHT if desk.best_missing_left[rank] else LEFT
+    first, last = int64(nodes.first[node]), int64(nodes.last[node])
+    known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
+    keys, n_listed, before = present_keys(scratch), int64(0), int64(-1)
+    for i in range(known):
+        category = int64(keys[i] >> uint64(32))
+        if category != before and desk.member[member_at + category] == side:
+            keys[n_listed] = uint64(category)
+            n_listed += 1
+        before = category
+    return n_listed
+
+
+@inlined
+def write_list(nodes, start, n_words, scratch, n_listed):
+    """Write listed categories into the sets, two in a word; the last half may be empty."""
+    keys = present_keys(scratch)
+    for w in range(n_words):
+        second = keys[2 * w + 1] if 2 * w + 1 < n_listed else uint64(NO_CATEGORY)
+        nodes.sets[start + w] = keys[2 * w] | (second << uint64(32))
 
 
 @step
 def keep_category_set(slots, node, rank, desk_at):
-    """Write the bit set of categories that go left.
+    """Write the bit set of categories that go left, or list those that are few.
 
     A category the node has not seen goes where its missing values go.
     """
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
-    n_categories = problem.n_codes[desk.best_feature[rank]]
-    n_words = (n_categories + WORD_BITS - 1) // WORD_BITS
+    feature, scratch = desk.best_feature[rank], load_scratch(slots, SCRATCH_AT)
+    n_categories = problem.n_codes[feature]
+    n_words, n_listed = (n_categories + WORD_BITS - 1) // WORD_BITS, int64(-1)
+    if is_listed(problem, feature):
+        n_listed = list_side(problem, nodes, node, scratch, slots, desk, rank)
+        n_words = (n_listed + 1) // 2
     start = claim(shared, WORD_SETS, n_words, problem.whole[THREADS] == 1)
     nodes.set_start[node] = start
+    nodes.set_length[node] = n_words
+    if n_listed >= 0:
+        write_list(nodes, start, n_words, scratch, n_listed)
+        return 0.0
     missing_left = desk.best_missing_left[rank]
     member_at = rank * problem.whole[MAX_CATEGORIES]
     for w in range(n_words):

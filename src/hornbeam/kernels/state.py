@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     bins: U1  # codes[feature * n_rows + row] if they are bytes, see data/coding.py
     ranks: U4  # ... or if they are four bytes wide; the other one is empty
     n_codes: I8  # per feature
-    is_category: U1  # per feature
+    is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
     search: I8  # per feature: address of the search of kernels/split*.py that it gets
     monotone: I8  # per feature: +1, 0, -1
     borders: F8  # behind each bin, for random cuts: borders[border_start[feature] + code]
@@ -97,15 +97,22 @@ ROOM_SETS = 57  # ... and how many words of category sets
 N_CROWDED = 58  # features whose bins hold several values, if these are at hand
 WIDE_VALUES = 59  # they are eight bytes wide
 TIES = 60  # how features are compared: TIES_EXACT, or how large is what their scores round
-N_WHOLE = 61
+SCORE_FORM = 61  # what a score is of a node as a whole
+LIST_FROM = 62  # sets of features with more categories are lists of them, not bits
+N_WHOLE = 63
 
 # Problem.real
 MIN_WEIGHT_LEAF = 0
 MIN_DECREASE = 1
 TOTAL_WEIGHT = 2
 PERFECT_SCORE = 3  # of a split into pure children; infinite if unknown
-N_REAL = 4
+SCORE_UNIT = 4  # outputs that a score adds up, and an impurity is the mean of
+N_REAL = 5
 
+# Problem.is_category: a split must prove itself beyond chance (hornbeam/chance.py)
+MANY_CATEGORIES = 2
+# SCORE_FORM: minus what the impurity makes of it, what the means explain, or nothing
+MINUS_IMPURITY, EXPLAINED, DIFFERENCE = 0, 1, 2
 # GROWTH: which node of the frontier is next
 DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
 GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
@@ -144,7 +151,8 @@ class Nodes(NamedTuple):
     low_row: I4  # rows that have these codes
     high_row: I4
     missing_left: U1
-    set_start: I8  # first word of the bit set of a category split
+    set_start: I8  # first word of the set of a category split
+    set_length: I4  # how many words it has: fewer than a bit set if it is a list
     key: U8  # of the node's random numbers: a hash of the path from the root
     weight: F8
     impurity: F8
@@ -154,7 +162,7 @@ class Nodes(NamedTuple):
     threshold: F8  # of a random cut
     totals: F8  # n_totals per node
     constant: U1  # n_features per node: known to have one value in the node
-    sets: U8  # bit sets of category splits
+    sets: U8  # bit sets of category splits, or lists of two categories per word
 
 
 # Nodes.state
@@ -279,7 +287,9 @@ ASK_MIN_WEIGHT = 2
 ASK_LOWER, ASK_UPPER = 3, 4
 ANSWER_WEIGHT = 5  # summary: weight of the rows
 ASK_TIE = 6  # by how much the score of another feature must be larger to be better
-N_ASK_REAL = 8
+ASK_WHOLE = 7  # score of a split that changes nothing; only if ASK_OWED is not 0
+ASK_OWED = 8  # share of a gain that many categories owe to chance
+N_ASK_REAL = 9
 
 # All of them lie one after the other in a thread's slots (runtime/pointers.py).
 PROBLEM_AT = 0

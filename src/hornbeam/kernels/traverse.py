@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
-from hornbeam.dtypes import MULTIWAY, SUBSET, THRESHOLD
+from hornbeam.dtypes import LISTED, MULTIWAY, SUBSET, THRESHOLD
 from hornbeam.runtime.kernel import kernel, part
 
 MISSING_RIGHT = 1 << 30
@@ -73,6 +73,23 @@ def find_leaves(
     return True
 
 
+@part
+def is_listed(words, first, last, category):
+    """Whether words that hold two ascending category numbers each hold this one."""
+    low, high = 2 * first, 2 * last
+    while low < high:
+        middle = (low + high) >> 1
+        word = words[middle >> 1]
+        here = int64((word >> uint64(32 * (middle & 1))) & uint64(0xFFFFFFFF))
+        if here == category:
+            return True
+        if here < category:
+            low = middle + 1
+        else:
+            high = middle
+    return False
+
+
 @kernel
 def find_leaves_by_sets(values, row_step, column_step, first, last, tree, leaves):
     """Leaf of each row, for trees that also ask for categories."""
@@ -91,5 +108,9 @@ def find_leaves_by_sets(values, row_step, column_step, first, last, tree, leaves
                     branch = int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
                 elif kind == MULTIWAY:
                     branch = int64(x)
+                elif kind == LISTED:
+                    start, end = tree.set_start[node], tree.set_start[node + 1]
+                    if is_listed(tree.set_words, start, end, int64(x)):
+                        branch = 1 - branch
             node = tree.first_child[node] + branch
         leaves[row] = node

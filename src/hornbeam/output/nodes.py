@@ -347,9 +347,7 @@ class TreeView:
             unknown = self._unknown(node, before.n_categories) if self.parts_rows else None
             share = 0.0 if unknown is None else self._weight_share(node, branch)
             return before.only(branch, missing, unknown, share)
-        chosen = np.zeros(before.n_categories, bool)
-        chosen[tree.category_set(node)] = True
-        return before.among(chosen, branch, missing)
+        return before.among(tree.goes_first(node, before.n_categories), branch, missing)
 
     def condition(self, node: int, branch: int, path: Path, with_missing: bool = True) -> str:
         """Put one branch in words: "age <= 30.00 or missing".

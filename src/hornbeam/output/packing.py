@@ -67,7 +67,11 @@ def pack_trees(trees: Sequence[Tree]) -> dict[str, Array]:
 
 
 def take_trees(
-    arrays: dict[str, Array], schema: Any, n_values: int, missing_is_branch: bool = False
+    arrays: dict[str, Array],
+    schema: Any,
+    n_values: int,
+    missing_is_branch: bool = False,
+    may_list: bool = False,
 ) -> list[Tree]:
     """Remove the arrays that `pack_trees` made and return the trees, all checked.
 
@@ -81,6 +85,8 @@ def take_trees(
         Number of values a node predicts.
     missing_is_branch : bool
         Whether a multiway split may have one more branch for missing values.
+    may_list : bool
+        As in `validate_tree`.
 
     Returns
     -------
@@ -92,14 +98,11 @@ def take_trees(
         raise ModelFileError("trees.node_start and trees.word_start count different trees.")
     fields = {name: take_array(arrays, f"trees.{name}") for name in TREE_FIELDS}
     _check_total(fields, nodes[-1], words[-1], len(nodes) - 1)
-    n_categories, is_category = schema.n_categories, schema.is_category
+    known = (schema.n_features, n_values, schema.n_categories, schema.is_category)
     trees = []
     for number in range(len(nodes) - 1):
         parts = {name: array[_span(name, number, nodes, words)] for name, array in fields.items()}
-        tree = validate_tree(
-            parts, schema.n_features, n_values, n_categories, is_category, missing_is_branch
-        )
-        trees.append(tree)
+        trees.append(validate_tree(parts, *known, missing_is_branch, may_list))
     return trees
 
 

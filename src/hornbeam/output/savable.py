@@ -72,6 +72,8 @@ class SavableModel:
 class SavableTree(SavableModel):
     """Mixin for estimators of one tree, ``tree_``, that have ``max_features_``."""
 
+    _may_list = False  # see `validate_tree`
+
     tree_: Tree
     max_features_: int
 
@@ -87,7 +89,7 @@ class SavableTree(SavableModel):
         estimator.max_features_ = take(header, "max_features", int)
         whole(vars(estimator), "max_features_", 1, estimator.n_features_in_)
         own_branch = getattr(estimator, "missing", None) == "category"  # of ID3
-        trees = take_trees(arrays, estimator.schema_, n_values, own_branch)
+        trees = take_trees(arrays, estimator.schema_, n_values, own_branch, cls._may_list)
         if len(trees) != 1:
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]
@@ -98,7 +100,7 @@ class SavableTree(SavableModel):
         whole(state, "max_features_", 1, state["n_features_in_"])
         if "tree_" not in state:
             raise ModelFileError("The pickled model has no tree_.")
-        state.update(validated_state(state))
+        state.update(validated_state(state, cls._may_list))
 
 
 def _listed_classes(estimator: Any) -> list[Array] | None:

@@ -19,8 +19,10 @@ import numpy as np
 
 from hornbeam.dtypes import (
     LEAF,
+    LISTED,
     MAX_NODES,
     MULTIWAY,
+    NO_CATEGORY,
     NO_FEATURE,
     SUBSET,
     THRESHOLD,
@@ -38,6 +40,7 @@ def validate_tree(
     n_categories: Array,
     is_category: Array,
     missing_is_branch: bool = False,
+    may_list: bool = False,
 ) -> Tree:
     """Build a `Tree` from arrays that nobody vouches for.
 
@@ -55,6 +58,8 @@ def validate_tree(
         Which columns are categories.
     missing_is_branch : bool
         Whether a multiway split may have one more branch, the last, for missing values.
+    may_list : bool
+        Whether a set of categories may be a list: only a single tree of CART can read those.
 
     Returns
     -------
@@ -68,7 +73,7 @@ def validate_tree(
     """
     columns = _typed_columns(arrays)
     _check_lengths(columns, n_values)
-    _check_links(columns)
+    _check_links(columns, LISTED if may_list else MULTIWAY)
     categories = np.asarray(n_categories)
     _check_questions(columns, n_features, categories, np.asarray(is_category), missing_is_branch)
     _check_sets(columns, np.asarray(n_categories))
@@ -76,7 +81,7 @@ def validate_tree(
     return Tree(**columns)
 
 
-def validated_state(state: Mapping[str, Any]) -> dict[str, Any]:
+def validated_state(state: Mapping[str, Any], may_list: bool = False) -> dict[str, Any]:
     """Check the tree inside the state of a pickled estimator.
 
     Call it in ``__setstate__``. The state of an estimator that was never fitted is
@@ -87,6 +92,8 @@ def validated_state(state: Mapping[str, Any]) -> dict[str, Any]:
     state : mapping
         The ``__dict__`` of an estimator with ``tree_``, ``schema_``, ``n_outputs_`` and,
         for classifiers, ``n_classes_``.
+    may_list : bool
+        As in `validate_tree`.
 
     Returns
     -------
@@ -101,12 +108,16 @@ def validated_state(state: Mapping[str, Any]) -> dict[str, Any]:
         raise ModelFileError("The pickled model has a tree_ that is not a tree, or no schema_.")
     n_values = int(np.sum(checked.get("n_classes_", checked.get("n_outputs_", -1))))
     own_branch = checked.get("missing") == "category"
-    (checked["tree_"],) = validate_trees([tree], schema, n_values, own_branch)
+    (checked["tree_"],) = validate_trees([tree], schema, n_values, own_branch, may_list)
     return checked
 
 
 def validate_trees(
-    trees: Iterable[Tree], schema: Any, n_values: int = 1, missing_is_branch: bool = False
+    trees: Iterable[Tree],
+    schema: Any,
+    n_values: int = 1,
+    missing_is_branch: bool = False,
+    may_list: bool = False,
 ) -> list[Tree]:
     """Build trees from trees that nobody vouches for, as those of a pickle.
 
@@ -115,7 +126,7 @@ def validate_trees(
     trees : iterable of Tree
     schema : Schema
         Checked.
-    n_values, missing_is_branch
+    n_values, missing_is_branch, may_list
         As in `validate_tree`.
 
     Returns
@@ -124,7 +135,7 @@ def validate_trees(
     """
     kinds = schema.n_features, n_values, schema.n_categories, schema.is_category
     fields = ({name: getattr(tree, name, None) for name in TREE_FIELDS} for tree in trees)
-    return [validate_tree(arrays, *kinds, missing_is_branch) for arrays in fields]
+    return [validate_tree(arrays, *kinds, missing_is_branch, may_list) for arrays in fields]
 
 
 def check_names(found: Iterable[str], wanted: Iterable[str]) -> None:
@@ -203,9 +214,9 @@ def _require(
         raise ModelFileError(f"{name}[{node}] is {columns[name][node]}: {reason}.")
 
 
-def _check_links(columns: Mapping[str, Array]) -> None:
+def _check_links(columns: Mapping[str, Array], last_kind: int) -> None:
     kind, first_child, n_branches = (columns[k] for k in ("kind", "first_child", "n_branches"))
-    _require(columns, "kind", np.arange(len(kind)), kind <= MULTIWAY, "no such kind of split")
+    _require(columns, "kind", np.arange(len(kind)), kind <= last_kind, "no such kind of split")
     leaves, inner = np.flatnonzero(kind == LEAF), np.flatnonzero(kind != LEAF)
     for name, nothing in (("first_child", 0), ("n_branches", 0), ("missing_branch", 0)):
         _require(columns, name, leaves, columns[name][leaves] == nothing, "a leaf has no branches")
@@ -253,12 +264,14 @@ def _check_questions(
 
 def _check_sets(columns: Mapping[str, Array], n_categories: Array) -> None:
     kind, start, words = (columns[k] for k in ("kind", "set_start", "set_words"))
-    subset = np.flatnonzero(kind == SUBSET)
+    subset, listed = np.flatnonzero(kind == SUBSET), np.flatnonzero(kind == LISTED)
     size = n_categories[columns["feature"][subset]].astype(np.int64)
     expected = np.zeros(len(kind) + 1, np.int64)
     expected[subset + 1] = -(-size // WORD_BITS)
+    known = n_categories[columns["feature"][listed]].astype(np.int64)
+    expected[listed + 1] = np.clip(start[listed + 1] - start[listed], 1, known // 2 + 1)
     expected = np.cumsum(expected)
-    rule = "a set starts where the last one ended and has one word per 64 categories"
+    rule = "a set starts where the last one ended and has one word per 64 categories, or a list"
     _require(columns, "set_start", np.arange(len(start)), start == expected, rule)
     if len(words) != expected[-1]:
         raise ModelFileError(f"set_words has {len(words)} words, not {expected[-1]}.")
@@ -266,6 +279,21 @@ def _check_sets(columns: Mapping[str, Array], n_categories: Array) -> None:
     used = (size % WORD_BITS)[size % WORD_BITS > 0].astype(np.uint64)
     beyond = words[start[cut + 1] - 1] >> used
     _require(columns, "kind", cut, beyond == 0, "its set holds categories that do not exist")
+    _check_lists(columns, listed, known)
+
+
+def _check_lists(columns: Mapping[str, Array], listed: Array, n_categories: Array) -> None:
+    """Two category numbers per word, ascending; only the last half of a list may be empty."""
+    words = columns["set_words"]
+    first, last = columns["set_start"][listed], columns["set_start"][listed + 1]
+    halves = np.stack([words & np.uint64(NO_CATEGORY), words >> np.uint64(32)], axis=1)
+    halves = halves.ravel().astype(np.int64)
+    falls = np.concatenate([[0], np.cumsum(halves[1:] <= halves[:-1])])
+    ascending = falls[2 * last - 1] == falls[2 * first]
+    largest = halves[2 * last - 1]
+    largest = np.where(largest == NO_CATEGORY, halves[2 * last - 2], largest)
+    rule = "its list holds categories that do not exist, or not in ascending order"
+    _require(columns, "kind", listed, ascending & (largest < n_categories), rule)
 
 
 def _check_statistics(columns: Mapping[str, Array]) -> None:

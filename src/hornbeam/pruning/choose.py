@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from hornbeam.dtypes import Array
+from hornbeam.notices import silenced
 from hornbeam.pruning.functions import prune_cost_complexity, with_tree
 from hornbeam.tree.pruning import cut_alphas, cut_below, pruning_path
 
@@ -135,9 +136,10 @@ def choose_ccp_alpha(
     alphas = _between(pruning_path(full.tree_)[0], max_alphas)
     scorer = check_scoring(full, scoring=scoring)
     folds = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
-    scores = np.array(
-        [_fold_scores(unpruned, scorer, alphas, X, y, sample_weight, *fold) for fold in folds]
-    )
+    with silenced(True):  # the full tree has said what there is to say
+        scores = np.array(
+            [_fold_scores(unpruned, scorer, alphas, X, y, sample_weight, *fold) for fold in folds]
+        )
     best = _last_at_least(scores.mean(axis=0), 0.0)
     slack = float(_standard_errors(scores)[best]) if one_standard_error else 0.0
     chosen = float(alphas[_last_at_least(scores.mean(axis=0), slack)])

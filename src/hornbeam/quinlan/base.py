@@ -44,6 +44,7 @@ class QuinlanTree(
 
     criterion = "entropy"  # what the impurity of a stored node is
     _parts_rows = True  # where the branch of a row is not known, it goes down every one
+    _keeps_identities = False  # see `Schema.learn`
 
     class_weight: Any
     categorical_features: Any
@@ -88,7 +89,13 @@ class QuinlanTree(
 
     def _learn(self, X: Any) -> tuple[Schema, Any]:
         """Learn the schema, with the columns as this algorithm takes them."""
-        return Schema.learn(X, type(self).__name__, self.categorical_features, self.unseen)
+        return Schema.learn(
+            X,
+            type(self).__name__,
+            self.categorical_features,
+            self.unseen,
+            keep_identities=self._keeps_identities,
+        )
 
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         """Grow and prune the tree; returns all fitted attributes."""

@@ -101,6 +101,7 @@ class C45Classifier(QuinlanTree):
             max_depth=self.max_depth,
             corrected=self.mdl_correction,
             grouping=self.grouping,
+            beyond_chance=True,
         )
 
     def _prune_grown(self, grown: Grown) -> None:

@@ -8,12 +8,13 @@ stores it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from hornbeam.chance import find_many
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import LABEL, LEAF, MISSING_RANK, NO_CHILD, ROW, STAT, Array
 from hornbeam.kernels.quinlan import state as s
@@ -51,6 +52,7 @@ class Rules:
     corrected: bool = True
     grouping: bool = False
     missing_is_branch: bool = False  # a category of its own
+    beyond_chance: bool = False  # many categories count by what they gain beyond chance
 
 
 class Grown:
@@ -150,14 +152,21 @@ class Grown:
         first = int(self.nodes.child[node])
         return range(first, first + int(self.nodes.branches[node]))
 
+    def sum_below(self, amounts: Array, node: int) -> float:
+        """The sum of what the children of a node have, one after the other."""
+        children = self.children(node)
+        return float(np.cumsum(amounts[children.start : children.stop])[-1])
+
     def inner_nodes(self) -> list[int]:
         """Inner nodes that can be reached, parents first."""
-        inner, stack = [], [0]
+        inner: list[int] = []
+        stack = [0] if self.nodes.kind[0] != LEAF else []
         while stack:
             node = stack.pop()
-            if self.nodes.kind[node] != LEAF:
-                inner.append(node)
-                stack.extend(self.children(node))
+            children = self.children(node)  # of a split by many categories most are leaves
+            below = self.nodes.kind[children.start : children.stop]
+            inner.append(node)
+            stack.extend((children.start + np.flatnonzero(below != LEAF)).tolist())
         return sorted(inner)
 
     def cut(self, node: int) -> None:
@@ -186,9 +195,7 @@ class Grown:
             slots = self._slots(self.scratch)
             count = refill(slots, root, len(row), got.size, got.weight, got.counts, got.visited)
             if count >= 0:
-                return Refilled(
-                    got.size, got.weight, got.counts, got.visited[:count], self.n_classes
-                )
+                return replace(got, visited=got.visited[:count])
             self._make_room(s.STACK_FULL)
 
     @cached_property
@@ -205,6 +212,7 @@ class Grown:
             np.zeros(n_nodes),
             np.zeros(n_nodes * self.n_classes),
             np.zeros(n_nodes, np.int64),
+            np.zeros(n_nodes),
             self.n_classes,
         )
 
@@ -217,6 +225,7 @@ class Refilled:
     weight: Array
     counts: Array
     visited: Array  # parents before their children
+    estimate: Array  # room for their pessimistic errors
     n_classes: int
 
     def counts_of(self, nodes: Array) -> Array:
@@ -298,7 +307,7 @@ def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.
     return s.Table(
         codes.columns.ravel(),
         np.ascontiguousarray(codes.n_codes, np.int64),
-        np.ascontiguousarray(codes.is_category, np.uint8),
+        _kinds(codes, total, rules),
         missing,
         (counted if counted.any() else np.ones(n_features)).astype(np.uint8),
         np.ascontiguousarray(codes.edges, np.float64),
@@ -306,6 +315,12 @@ def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.
         whole,
         real,
     )
+
+
+def _kinds(codes: Codes, total: float, rules: Rules) -> Array:
+    """Which features are categories, and which of them must prove themselves beyond chance."""
+    many = find_many(codes, total) if rules.beyond_chance else False
+    return np.where(many, s.MANY_CATEGORIES, codes.is_category).astype(np.uint8)
 
 
 def _make_nodes(table: s.Table) -> s.Nodes:

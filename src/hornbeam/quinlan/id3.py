@@ -59,6 +59,8 @@ class ID3Classifier(QuinlanTree):
     ['yes', 'no']
     """
 
+    _keeps_identities = True  # it is known for taking them
+
     def __init__(
         self,
         *,

@@ -27,7 +27,7 @@ def collapse(grown: Grown) -> None:
     """Make a leaf of every node whose subtree gets no more training rows right."""
     errors = _leaf_errors(grown.counts)
     for node in reversed(grown.inner_nodes()):
-        below = sum(errors[child] for child in grown.children(node))
+        below = grown.sum_below(errors, node)
         if below >= errors[node] - _COLLAPSED:
             grown.cut(node)
         else:
@@ -40,7 +40,7 @@ def prune(grown: Grown, confidence: float, raising: bool) -> None:
     estimate = as_leaf.copy()
     for node in reversed(grown.inner_nodes()):
         children = grown.children(node)
-        tree = float(sum(estimate[child] for child in children))
+        tree = grown.sum_below(estimate, node)
         branch, trial, heaviest = np.inf, None, -1
         cuts: list[int] = []
         if raising:
@@ -73,16 +73,15 @@ def _leaf_errors(counts: Array) -> Array:
 def _judge(grown: Grown, trial: Refilled, confidence: float) -> tuple[float, list[int]]:
     """Pessimistic errors of a refilled subtree, and the nodes that had better be leaves."""
     nodes = trial.visited
-    limits = pessimistic_errors(trial.counts_of(nodes), confidence)
-    estimate = dict(zip(nodes.tolist(), limits.tolist(), strict=True))
-    cuts = []
+    estimate, cuts = trial.estimate, []
+    estimate[nodes] = pessimistic_errors(trial.counts_of(nodes), confidence)
     for node in nodes[grown.nodes.kind[nodes] != LEAF][::-1].tolist():
-        below = sum(estimate[child] for child in grown.children(node))
+        below = grown.sum_below(estimate, node)
         if node != nodes[0] and estimate[node] <= below + _NOTHING:
             cuts.append(node)
         else:
             estimate[node] = below
-    return estimate[int(nodes[0])], cuts
+    return float(estimate[nodes[0]]), cuts
 
 
 def _settle(grown: Grown, trial: Refilled, cuts: list[int]) -> None:

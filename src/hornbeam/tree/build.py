@@ -14,6 +14,7 @@ import numpy as np
 from hornbeam.dtypes import (
     FEATURE,
     LEAF,
+    LISTED,
     NO_CHILD,
     NO_FEATURE,
     NODE,
@@ -27,6 +28,7 @@ from hornbeam.dtypes import (
     Array,
 )
 from hornbeam.kernels import state as s
+from hornbeam.tree.rules import LIST_FROM
 from hornbeam.tree.storage import Tree
 
 if TYPE_CHECKING:
@@ -50,11 +52,14 @@ def build_tree(
     category[split] = codes.is_category[feature[split]] != 0
     n_words = np.zeros(len(order), np.int64)
     n_words[category], set_words = category_sets(nodes, order[category], codes)
+    kind = np.where(split, THRESHOLD, LEAF).astype(SPLIT_KIND)
+    listed = rules.list_sets & (codes.n_codes[feature[category]] > LIST_FROM)
+    kind[category] = np.where(listed, LISTED, SUBSET)
     return Tree(
         first_child=first_child,
         n_branches=np.where(split, 2, 0).astype(NODE),
         feature=feature,
-        kind=np.where(split, np.where(category, SUBSET, THRESHOLD), LEAF).astype(SPLIT_KIND),
+        kind=kind,
         threshold=_thresholds(nodes, order, feature, split & ~category, codes, rules, value_at),
         missing_branch=np.where(split, 1 - nodes.missing_left[order], 0).astype(NODE),
         set_start=np.concatenate([[0], np.cumsum(n_words)]),
@@ -113,9 +118,9 @@ def _thresholds(
 
 
 def category_sets(nodes: s.Nodes, asking: Array, codes: Codes) -> tuple[Array, Array]:
-    """Bit sets of nodes that ask for categories: length of each, and one after the other."""
+    """Sets of nodes that ask for categories: length of each, and one after the other."""
     feature, places = nodes.feature[asking], nodes.set_start[asking]
-    n_words = (-(-codes.n_codes // WORD_BITS))[feature]
+    n_words = nodes.set_length[asking].astype(np.int64)
     if n_words.max(initial=1) > 1:
         places = _ranges(places, n_words)
     words = nodes.sets[places].astype(WORD)

@@ -254,6 +254,7 @@ def _count(value: int | float, n_rows: int) -> int:
 class CartTree(BaseDecisionTree):
     """What CART grows by: binary splits, searched by the kernels that forests use, too."""
 
+    _may_list = True
     # see `encode_bins`; a forest may want it otherwise
     _deal_rare = False
     _wide_cuts = 0.0
@@ -317,6 +318,7 @@ class CartTree(BaseDecisionTree):
             growth=self.growth or ("leaf" if self.max_leaf_nodes is not None else "depth"),
             random_cuts=self.splitter == "random",
             category_split=self.category_split,
+            list_sets=True,
             monotone=read_monotone(self.monotonic_cst, schema),
             seed=int(random.randint(2**31 - 1)),
         )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from hornbeam.chance import find_many
 from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
@@ -26,7 +27,7 @@ from hornbeam.runtime.atomics import NODE_COUNT, STOP
 from hornbeam.runtime.kernel import address_of, compiled
 from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
-from hornbeam.tree.rules import GrowthRules
+from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
     choose_searches,
@@ -154,7 +155,7 @@ class Stage:
         # a block grows at once into a tree in which every row has a leaf of its own
         n_splits = max(1, min(BLOCK_LANES, most_rows) - 1) if self.grow_block else 1
         self.whole[s.ROOM_NODES] = 2 * n_splits
-        self.whole[s.ROOM_SETS] = n_splits * self.whole[s.CATEGORY_WORDS]
+        self.whole[s.ROOM_SETS] = n_splits * _most_words(codes, self.whole, most_rows)
         self.whole[s.THREADS] = size
         if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
             self.whole[s.TASK_ROWS] = 0  # the whole table is as small as a tile
@@ -163,7 +164,8 @@ class Stage:
         self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
         self.whole[s.CAPACITY] += 2 * size * n_splits
         n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size * n_splits
-        self.whole[s.SET_CAPACITY] = n_sets * self.whole[s.CATEGORY_WORDS]
+        few_words = min(self.whole[s.CATEGORY_WORDS], LIST_FROM // WORD_BITS)
+        self.whole[s.SET_CAPACITY] = n_sets * few_words + 4 * size * self.whole[s.ROOM_SETS]
         self.shared = new_shared()
         self.nodes = _make_nodes(self.whole, rules)
         self.tiles = [_make_tile(self.problem) for _ in range(size)]
@@ -330,6 +332,14 @@ def _first_capacity(rules: GrowthRules, n_rows: int, size: int) -> int:
     return min(most, max(1024, n_rows // 3)) + 4 * size
 
 
+def _most_words(codes: Codes, whole: Array, n_rows: int) -> int:
+    """How many words the set of a node may have."""
+    n_codes = codes.n_codes[codes.is_category != 0]
+    listed = n_codes > whole[s.LIST_FROM]
+    bits = -(-n_codes[~listed].max(initial=0) // WORD_BITS)
+    return max(int(bits), (n_rows + 1) // 2 if listed.any() else 0)
+
+
 def _make_problem(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules
 ) -> s.Problem:
@@ -344,13 +354,14 @@ def _make_problem(
     real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
     real[s.MIN_DECREASE] = rules.min_impurity_decrease
     real[s.PERFECT_SCORE] = criterion.perfect_score
+    real[s.SCORE_UNIT] = target.n_outputs if criterion.adds_outputs else 1
     places, place_start = _places(codes) if rules.random_cuts else (np.empty(0), codes.edge_start)
     monotone = rules.monotone if rules.monotone is not None else np.zeros(n_features)
     return s.Problem(
         flat if as_bytes else other,
         other if as_bytes else flat,
         codes.n_codes,
-        codes.is_category,
+        _kinds(codes, target, rules),
         addresses[which],
         np.ascontiguousarray(monotone, np.int64),
         codes.edges,
@@ -364,6 +375,19 @@ def _make_problem(
         whole,
         real,
     )
+
+
+def _kinds(codes: Codes, target: Target, rules: GrowthRules) -> Array:
+    """Which features are categories, and which of them must prove themselves beyond chance.
+
+    Only those that are ordered by the target: one of them against the rest, or a set that is
+    drawn, finds no more by chance than a number does, and cautious trees ask beforehand.
+    """
+    if rules.category_split != "subset" or rules.random_cuts:
+        return codes.is_category
+    counted = target.weight > 0
+    many = find_many(codes, int(np.count_nonzero(counted)), counted)
+    return np.where(many, s.MANY_CATEGORIES, codes.is_category).astype(np.uint8)
 
 
 def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules) -> Array:
@@ -412,6 +436,8 @@ def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRule
     if not rules.random_ties and not rules.random_cuts:
         whole[s.TIES] = criterion.ties
     whole[s.MAX_CATEGORIES] = n_categories
+    whole[s.SCORE_FORM] = criterion.score_form
+    whole[s.LIST_FROM] = LIST_FROM if rules.list_sets else _UNLIMITED
     whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
     return whole
 

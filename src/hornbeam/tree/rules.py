@@ -8,6 +8,9 @@ from hornbeam.dtypes import Array
 
 # Categories are ordered by their target only where they differ by more than chance, or never.
 WARY = ("cautious", "random")
+# Sets of features with more categories are lists of those that a node has, which are few. As bits
+# for all of them, the sets of all nodes together would grow with the square of the table.
+LIST_FROM = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class GrowthRules:
     category_split: str = "subset"
     count_constant: bool = False
     random_ties: bool = False  # for trees that one thread grows
+    list_sets: bool = False  # sets of very many categories list those that a node has
     monotone: Array | None = None
     seed: int = 0
 

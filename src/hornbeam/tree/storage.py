@@ -21,7 +21,9 @@ import numpy as np
 from hornbeam.dtypes import (
     FEATURE,
     LEAF,
+    LISTED,
     MAX_NODES,
+    NO_CATEGORY,
     NODE,
     SPLIT_KIND,
     STAT,
@@ -55,14 +57,15 @@ class Tree:
     feature : int32
         Column that is asked, -1 for a leaf.
     kind : uint8
-        LEAF, THRESHOLD, SUBSET or MULTIWAY (see ``hornbeam.dtypes``).
+        LEAF, THRESHOLD, SUBSET, MULTIWAY or LISTED (see ``hornbeam.dtypes``).
     threshold : float64
         ``x <= threshold`` goes to branch 0; NaN where the split is of another kind.
     missing_branch : int32
         Branch of a missing value.
     set_start : int64, length n_nodes + 1
-        ``set_words[set_start[i]:set_start[i + 1]]`` is the bit set of node i
-        (empty unless the kind is SUBSET): bit c says that category c goes to branch 0.
+        ``set_words[set_start[i]:set_start[i + 1]]`` is the set of node i. SUBSET: bit c says
+        that category c goes to branch 0. LISTED: two category numbers per word, ascending,
+        of those that do not go to ``missing_branch``. Empty for other kinds.
     set_words : uint64, any length
     n_samples : int64
         Training rows in the node.
@@ -151,10 +154,23 @@ class Tree:
         return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
 
     def category_set(self, node: int) -> Array:
-        """Category numbers that go to branch 0 at a SUBSET node, ascending."""
+        """Category numbers that go to branch 0 at a SUBSET node, ascending.
+
+        At a LISTED node those that do not go where missing values go.
+        """
         words = self.set_words[self.set_start[node] : self.set_start[node + 1]]
+        if self.kind[node] == LISTED:
+            halves = words.view(np.uint32)
+            return halves[halves != NO_CATEGORY].astype(np.int64)
         bits = np.unpackbits(words.view(np.uint8), bitorder="little")
         return np.flatnonzero(bits)
+
+    def goes_first(self, node: int, n_categories: int) -> Array:
+        """Which categories go to branch 0 at a node that has a set (bool array)."""
+        is_in_set = np.zeros(n_categories, bool)
+        is_in_set[self.category_set(node)] = True
+        inverted = self.kind[node] == LISTED and self.missing_branch[node] == 0
+        return ~is_in_set if inverted else is_in_set
 
     def digest(self) -> str:
         """SHA-256 of all arrays: equal digests mean the same tree, bit for bit."""

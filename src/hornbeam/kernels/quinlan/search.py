@@ -6,7 +6,8 @@ known weight W_k of all weight W
     gain = W_k / W * (H(known) - sum over branches of w_b / W_k * H(branch)),
 
 and the split information counts the missing ones as a branch of their own. ID3 has no
-missing values: where there are any they are one more category.
+missing values: where there are any they are one more category. Of the gain of many
+categories C4.5 counts what is beyond chance (hornbeam/chance.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 
 from numba import int64, uint64
 
+from hornbeam.chance import chance_share, clear_share
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
@@ -24,6 +26,7 @@ from hornbeam.kernels.quinlan.state import (
     FOUND_AT,
     GROUP,
     GROUPING,
+    MANY_CATEGORIES,
     MIN_LEAF,
     MISSING_CODE,
     N_CLASSES,
@@ -40,7 +43,7 @@ from hornbeam.kernels.quinlan.state import (
     load_table,
 )
 from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import inlined, kernel, part
 
 LARGEST_LEAST = 25.0  # Quinlan: a side of a cut needs a tenth of the mean class, but not more
 
@@ -209,6 +212,41 @@ def judge_branches(table, found, feature, total, unknown, base, inner, outer, n_
     found.info[feature] = (bits(total) - float(outer) / scale - bits(unknown)) / total
 
 
+share_by_chance = inlined(chance_share)
+share_that_is_clear = inlined(clear_share)
+
+
+@part
+def count_witnesses(table, entries, feature, first, last):
+    """As how many entries of equal weights those count whose value is known."""
+    start, total, squares = feature * table.whole[N_ROWS], 0.0, 0.0
+    for i in range(first, last):
+        if table.codes[start + entries.row[i]] != MISSING_CODE:
+            total += entries.weight[i]
+            squares += entries.weight[i] * entries.weight[i]
+    return total * total / squares
+
+
+@part
+def pay_chance(table, entries, scratch, found, feature, first, last, known, squares, n_groups):
+    """Take from a gain what many categories owe to chance; if nothing remains it is no gain.
+
+    Classes vary by the squares of their indicators (Light and Margolin 1971); ``squares`` are
+    those that the branches explain: class weights squared over the weight of the branch.
+    """
+    if table.is_category[feature] != MANY_CATEGORIES or found.gain[feature] < 0.0:
+        return
+    common, n_kinds = 0.0, float(n_groups)
+    for label in range(table.whole[N_CLASSES]):
+        common += scratch.right[label] * scratch.right[label] / known
+    n_rows = count_witnesses(table, entries, feature, first, last)
+    between, total = squares - common, known - common
+    gain = -1.0
+    if between > share_that_is_clear(n_kinds, n_rows) * total:
+        gain = found.gain[feature] * (1.0 - share_by_chance(n_kinds, n_rows) * total / between)
+    found.gain[feature] = gain if gain > TIE else -1.0
+
+
 @kernel
 def search_category(slots, node, feature, first, last):
     """Judge the split of a node into one branch per category."""
@@ -221,7 +259,8 @@ def search_category(slots, node, feature, first, last):
     left, right, cells = scratch.left, scratch.right, scratch.cells
     total, least = nodes.weight[node], table.real[MIN_LEAF] - LEAST
     inner, outer, base = int64(0), int64(0), int64(0)
-    n_large, unknown = int64(0), 0.0
+    n_large, n_groups, unknown = int64(0), int64(0), 0.0
+    grouped, squares = False, 0.0
     for label in range(n_classes):
         left[label] = 0.0
         right[label] = nodes.counts[node * n_classes + label]
@@ -237,9 +276,11 @@ def search_category(slots, node, feature, first, last):
                 here += weight
                 inner += lift(weight, scale)
             outer += lift(here, scale)
+            n_groups += here > 0.0
+            for label in range(n_classes if here > 0.0 else 0):
+                squares += cells[code * n_classes + label] ** 2 / here
             n_large += here > 0.0 and here >= least
-        if table.whole[GROUPING] and n_large >= 1:
-            return call_address(table.whole[GROUP], (slots, node, feature, first, last))
+        grouped = table.whole[GROUPING] and n_large >= 1
     else:
         n_keys = sort_entries(table.codes, entries.row, scratch, base_code, first, last)
         if n_keys < last - first:  # missing values are a run of their own, or left out
@@ -270,12 +311,19 @@ def search_category(slots, node, feature, first, last):
             for i in range(start, step):
                 label = entries.label[first + int64(scratch.keys[i] & uint64(0xFFFFFFFF))]
                 inner += lift(left[label], scale)
+                squares += left[label] ** 2 / here
                 left[label] = 0.0
             outer += lift(here, scale)
+            n_groups += 1
             n_large += here >= least
     for label in range(n_classes):
         base += lift(right[label], scale)
     if own_branch:
         unknown = 0.0
-    judge_branches(table, found, feature, total, unknown, base, inner, outer, n_large)
+    if grouped:
+        call_address(table.whole[GROUP], (slots, node, feature, first, last))
+    else:
+        judge_branches(table, found, feature, total, unknown, base, inner, outer, n_large)
+    known = total - unknown
+    pay_chance(table, entries, scratch, found, feature, first, last, known, squares, n_groups)
     return 0.0

@@ -20,7 +20,7 @@ class Table(NamedTuple):
 
     codes: U4  # codes[feature * N_ROWS + row]: rank or category number
     n_codes: I8  # per feature, missing not counted
-    is_category: U1
+    is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
     missing_is_branch: U1  # per feature: a missing value is one more category (ID3)
     is_counted: U1  # per feature: whether its gain is part of the average gain
     values: F8  # the distinct values of each number feature, ascending
@@ -29,6 +29,8 @@ class Table(NamedTuple):
     real: F8
 
 
+# Table.is_category: a gain must prove itself beyond chance (hornbeam/chance.py)
+MANY_CATEGORIES = 2
 # Table.whole
 N_ROWS = 0
 N_FEATURES = 1
