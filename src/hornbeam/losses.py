@@ -255,10 +255,11 @@ def _start_mean(loss: Loss, y: Array, weight: Array) -> list[float]:
 def _start_log_mean(loss: Loss, y: Array, weight: Array) -> list[float]:
     mean = weighted_mean(y, weight)
     start = math.log(max(mean, np.finfo(np.float64).tiny))
-    if abs(start) > _LOG_LIMIT - _LOG_ROOM:
+    limit = _LOG_LIMIT - _LOG_ROOM
+    if abs(start) > limit:
         raise ValueError(
             f"The mean of y is {mean:.3g}, but the loss {loss.name!r} predicts the logarithm of "
-            f"means between e^-{_LOG_LIMIT:g} and e^{_LOG_LIMIT:g}: scale y."
+            f"means between e^-{limit:g} and e^{limit:g}: scale y."
         )
     return [start]
 

@@ -147,7 +147,7 @@ def test_100_000_categories() -> None:
     n = 100_000
     table = pd.DataFrame({"id": [f"id{i}" for i in range(n)], "x": np.arange(n) % 7})
     y = np.arange(n) % 2 + (np.arange(n) % 7 == 3)
-    with pytest.warns(UserWarning, match="Column 'id' has 100,000 categories"):
+    with pytest.warns(UserWarning, match="Column 'id' has 100,000 different values"):
         model = Regressor(**FEW).fit(table, y)
     assert np.isfinite(model.predict(table.assign(id="new")[:10])).all()
     assert 1 in model.trees_[0].feature

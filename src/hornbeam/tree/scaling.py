@@ -88,7 +88,7 @@ def weights_of(tree: Tree) -> tuple[Array, float]:
     These are shares of the whole where a product with a weight may be beyond all numbers.
     """
     whole = float(tree.weight[0])
-    if tree.impurity.max() <= np.finfo(STAT).max / whole:
+    if tree.impurity.max() <= np.finfo(STAT).max / max(whole, 1.0):
         return tree.weight, whole
     return tree.weight / whole, 1.0
 

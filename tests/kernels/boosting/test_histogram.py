@@ -73,9 +73,10 @@ def prepare(slopes: np.ndarray, table: CodedTable, equal: bool, n_jobs: int) -> 
     return grower
 
 
-def integers(grower: BoostedGrower, slopes: np.ndarray, equal: bool) -> list[tuple[int, int]]:
+def integers(grower: BoostedGrower, slopes: np.ndarray) -> list[tuple[int, int]]:
     """Gradient and hessian of each row as Python integers, which have no limits."""
-    units = _set_units(grower.table, grower.scores.peak, equal)
+    scores = grower.scores
+    units = _set_units(grower.table, scores.peak, scores.slope, scores)
     return [
         (int(np.rint(float(g) / units[0])), max(1, int(np.rint(float(h) / units[1]))))
         for g, h in slopes
@@ -114,7 +115,7 @@ def test_the_largest_slopes_all_in_one_bin(n_rows: int, sign: float, equal: bool
     slopes = np.tile([sign * LARGEST, LARGEST], (n_rows, 1))
     grower = make(slopes, np.zeros((n_rows, 2)), equal)
     lane = int(grower.table.whole[s.LANE])
-    (g, h), *_ = whole = integers(grower, slopes, equal)
+    (g, h), *_ = whole = integers(grower, slopes)
     held = min(n_rows, s.FLUSH_ROWS)
     assert held * h < 2**lane and abs(held * g) << lane < 2**63
     assert held * h >= 2 ** (lane - 2)  # and no bit is wasted
@@ -138,7 +139,7 @@ def test_sums_are_those_of_python_integers(n_rows: int, equal: bool) -> None:
     matrix = rng.integers(0, 9, (n_rows, 3)).astype(float)
     matrix[rng.random(matrix.shape) < 0.2] = np.nan
     grower = make(slopes, matrix, equal, n_jobs=2)
-    expected = expected_cells(grower, encode(matrix).columns, integers(grower, slopes, equal))
+    expected = expected_cells(grower, encode(matrix).columns, integers(grower, slopes))
     run(count_columns, grower.slots, 0, 1, 0, 3, 1)
     assert cells_of(grower.team.cells, grower, slot=1) == expected
     grower.words[s.WORD_COUNTS] = 0
@@ -164,7 +165,7 @@ def test_what_remains_of_the_parent_is_the_sibling() -> None:
     slopes = slopes.astype(np.float32).astype(float)
     matrix = rng.integers(0, 20, (n_rows, 4)).astype(float)
     grower = make(slopes, matrix)
-    whole = integers(grower, slopes, False)
+    whole = integers(grower, slopes)
     codes = encode(matrix).columns
     run(count_columns, grower.slots, 0, 0, 0, 4, 0)
     grower.nodes.last[0] = 1100  # the first rows are the one child, the others its sibling
@@ -186,7 +187,7 @@ def test_lanes_of_sparse_tables_hold_as_many_rows(sign: float) -> None:
     matrix[:, 0] = 3.0
     matrix[::7, 1] = np.nan
     grower = prepare(slopes, bundled(scipy.sparse.csc_array(matrix)), False, n_jobs=2)
-    (g, h), *_ = integers(grower, slopes, False)
+    (g, h), *_ = integers(grower, slopes)
     n_missing = len(matrix[::7])
     start = grower.table.cell_start
     for count, plane in ((count_sparse_alone, "cells"), (count_sparse_shared, "sums")):
@@ -221,6 +222,6 @@ def test_features_that_share_a_column_have_the_sums_of_their_own() -> None:
     grower = prepare(slopes, table, False, 1)
     run(count_columns, grower.slots, 0, 0, 0, int(grower.table.whole[s.N_BUNDLES]), 0)
     specialise(_fill, None)(grower.slots, 0, 6)
-    whole = integers(grower, slopes, False)
+    whole = integers(grower, slopes)
     expected = expected_cells(grower, encode(matrix).columns, whole)
     assert cells_of(grower.team.cells, grower) == expected
