@@ -231,7 +231,7 @@ def test_the_bar_shows_rounds_and_losses():
     shown = screen.progress.export_text()
     assert "7/20" in shown
     assert "loss 0.25, validation 0.5" in shown
-    assert "training [x]: 0.0 s" in shown
+    assert re.search(r"training \[x\]: \d+\.\d s", shown)
 
 
 def test_demo_trains_all(capsys):
