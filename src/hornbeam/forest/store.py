@@ -356,8 +356,10 @@ class ForestStore:
     @cached_property
     def _is_large(self) -> bool:
         """Whether the trees predict numbers whose sum may be beyond all numbers."""
-        leaves = self.nodes["threshold"][self.nodes["child"] < 0]
-        return is_large(self.table if self.by_table else leaves)
+        if self.by_table:
+            return is_large(self.table)
+        numbers = self.nodes["threshold"]  # of questions and leaves: large ones are rare
+        return is_large(numbers) and is_large(numbers[self.nodes["child"] < 0])
 
     @cached_property
     def _shrunk_walks(self) -> Walks:
