@@ -62,7 +62,7 @@ def test_weights_count_as_rows_do() -> None:
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("n_rows", "n_folds"), [(2, 2), (7, 7), (500, 10), (3000, 10), (4200, 7), (6000, 5), (20000, 5)]
+    ("n_rows", "n_folds"), [(2, 2), (7, 7), (500, 10), (10000, 10), (13000, 7), (20000, 5)]
 )
 def test_every_row_is_held_out_once(n_rows: int, n_folds: int) -> None:
     folds = draw_folds(n_rows, 1, 2)

@@ -15,7 +15,7 @@ import numpy as np
 from hornbeam.dtypes import Array
 
 LEAST_FOLDS, MOST_FOLDS = 5, 10
-ROWS_AND_FOLDS = 30_000  # their product, between these: models of few rows should lose few of them
+ROWS_AND_FOLDS = 100_000  # their product, between these: models of few rows should lose few of them
 ENOUGH_HELD = 20_000  # rows: more of them would only cost time
 _TOLERANCE = 1e-12  # of a sum of weights: what rounding may take from it
 
@@ -23,7 +23,7 @@ _TOLERANCE = 1e-12  # of a sum of weights: what rounding may take from it
 def draw_folds(n_rows: int, seed: int, key: int) -> list[Array]:
     """Masks of the rows that are held out together, each row at most once.
 
-    There are 10 folds of up to 3,000 rows, and fewer of more, but at least 5; of more than
+    There are 10 folds of up to 10,000 rows, and fewer of more, but at least 5; of more than
     20,000 rows only as many folds are asked for as hold 20,000.
     """
     if n_rows < 2:

@@ -600,6 +600,54 @@ def test_ctrl_c_while_a_kernel_is_compiled_is_not_lost(
     assert twice(3.0) == 6.0
 
 
+LOCKS_OF_THE_MAIN_THREAD = """
+import sys
+import numpy as np
+import hornbeam as hb
+
+X = np.random.default_rng(0).normal(size=(200, 4))
+y, few, taken = X[:, 0], {"n_estimators": 2, "random_state": 0}, set()
+classes = (y > 0).astype(int)
+
+def watch(frame, event, value):
+    code = frame.f_code
+    if "llvmlite" in code.co_filename or code.co_filename.endswith("compiler_lock.py"):
+        if code.co_name in ("__enter__", "acquire"):
+            taken.add(code.co_filename)
+
+def lopsided(y, score):
+    return (y - score) ** 2 if score < y else 2.0 * (y - score) ** 2
+
+for name in hb.__all__:
+    getattr(hb, name)  # others import as they like
+sys.settrace(watch)
+for _ in range(2):
+    models = [
+        hb.DecisionTreeClassifier().fit(X, classes),
+        hb.C45Classifier().fit(X, classes),
+        hb.RandomForestRegressor(**few).fit(X, y),
+        hb.IsolationForest(contamination=0.1, **few).fit(X),
+        hb.GradientBoostingClassifier(**few).fit(X, classes),
+        hb.GradientBoostingRegressor(loss=lopsided, **few).fit(X, y),
+        hb.BaggingRegressor(hb.DecisionTreeRegressor(), **few).fit(X, y),
+    ]
+    for model in models:
+        model.predict(X)
+sys.settrace(None)
+print(sorted(taken))
+"""
+
+
+def test_the_main_thread_takes_no_lock_of_the_compiler() -> None:
+    """Only the main thread can be interrupted, and they take their locks in Python code.
+
+    An alarm between taking one and using it would let every other thread wait for ever.
+    """
+    command = [sys.executable, "-W", "ignore", "-c", LOCKS_OF_THE_MAIN_THREAD]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "[]\n", done.stderr
+
+
 WITHOUT_COMPILING = """
 import numba
 import numpy as np

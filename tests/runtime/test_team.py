@@ -24,6 +24,7 @@ from hornbeam.runtime.team import (
     run_team,
     thread_count,
 )
+from hornbeam.runtime.workers import pool
 
 LONG = 10.0  # seconds of work that every thread pays for
 # The cache knows the sources of the package only, so kernels of tests must not be kept.
@@ -210,51 +211,6 @@ def test_an_error_frees_those_who_wait() -> None:
     assert shared[STOP] == 1
 
 
-def interrupt_at(step: int) -> Any:
-    """A trace function that interrupts `_run_threads` before the ``step``-th of its lines."""
-    left = [step]
-
-    def trace(frame: Any, event: str, value: Any) -> Any:
-        if frame.f_code is not team._run_threads.__code__:
-            return None
-        if event == "line":
-            left[0] -= 1
-            if left[0] == -1:
-                raise KeyboardInterrupt
-        return trace
-
-    return trace
-
-
-@pytest.mark.parametrize("look_again", [0.001, 0.2])
-def test_an_interrupt_at_any_line_leaves_nobody_behind(
-    look_again: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else the memory of a fit would be freed while its threads still write to it."""
-    monkeypatch.setattr(team, "_LOOK_AGAIN_SECONDS", look_again)
-    interrupted = 0
-    for step in range(1000):
-        shared, begun, left = new_shared(), [], []
-
-        def work(rank: int, shared: Any = shared, begun: Any = begun, left: Any = left) -> None:
-            begun.append(rank)
-            time.sleep(0.003 * (rank + 1))
-            left.append(rank)
-
-        sys.settrace(interrupt_at(step))
-        try:
-            team._run_threads(work, 2, shared)
-        except KeyboardInterrupt:
-            interrupted += 1
-        else:
-            break  # it has fewer lines
-        finally:
-            sys.settrace(None)
-        assert sorted(begun) == sorted(left) and len(set(begun)) == len(begun)
-    assert interrupted > 20
-    assert sorted(left) == [0, 1]
-
-
 def hornbeam_threads() -> int:
     return sum(thread.name == "hornbeam" for thread in threading.enumerate())
 
@@ -275,7 +231,7 @@ def test_results_are_used_in_order() -> None:
 @pytest.mark.parametrize("where", ["work", "use"])
 def test_calls_that_fail_or_are_interrupted_leave_no_thread(error: Any, where: str) -> None:
     """Those that run at that time are not waited for, but end; no further one begins."""
-    team._pool.reset()
+    pool.reset()
     before, go_on = hornbeam_threads(), threading.Event()
     for _ in range(30):
         begun: list[int] = []
@@ -301,15 +257,6 @@ def test_calls_that_fail_or_are_interrupted_leave_no_thread(error: Any, where: s
     while hornbeam_threads() > before + 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert hornbeam_threads() <= before + 3
-
-
-def test_a_worker_that_got_lost_ends() -> None:
-    before = set(threading.enumerate())
-    worker = team._Worker()
-    (thread,) = set(threading.enumerate()) - before
-    del worker
-    thread.join(10.0)
-    assert not thread.is_alive()
 
 
 @pytest.mark.quick

@@ -17,12 +17,20 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hornbeam.runtime.kernel import can_keep_code, compiled, is_at_hand
+from hornbeam.runtime.kernel import (
+    can_keep_code,
+    compiled,
+    is_at_hand,
+    is_compiled,
+    undisturbed,
+)
 from hornbeam.runtime.team import core_count
 
 Kernel = tuple[Any, Any]  # and its signature
@@ -32,6 +40,7 @@ _LEAST_KERNELS = 4
 _READY = b"ready"
 # A process that takes longer than this for one kernel does not come back.
 _PATIENCE_SECONDS = 60.0
+_NAP_SECONDS = 0.002
 _START = "import sys; sys.path[:] = {path!r}; import {module} as companion; companion.serve()"
 
 
@@ -46,8 +55,7 @@ class _Shared:
         self.lock = threading.Lock()
         self.queue: deque[Kernel] = deque()
         self.helper: threading.Thread | None = None
-        self.idle = threading.Event()  # the other process has no kernel in hand
-        self.idle.set()
+        self.busy = False  # the other process has a kernel in hand
 
 
 _shared = _Shared()
@@ -62,6 +70,13 @@ def begin(kernels: Iterable[Kernel]) -> None:
     ----------
     kernels : sequence of (kernel, signature)
     """
+    new = [(step, signature) for step, signature in kernels if not is_compiled(step, signature)]
+    if new:
+        undisturbed(partial(_queue_up, new))
+
+
+def _queue_up(kernels: Sequence[Kernel]) -> None:
+    """Let the other process know of kernels that are not on disk either."""
     new = [kernel for kernel in kernels if not is_at_hand(*kernel)]
     if not new:
         return
@@ -90,10 +105,18 @@ def compile_all(kernels: Sequence[Kernel]) -> None:
             compiled(*_shared.queue.popleft())
         except IndexError:  # the other process was faster
             break
-    if not _shared.idle.wait(_PATIENCE_SECONDS):  # until its last kernel is done
-        _shared.idle.set()  # nobody else is to wait for it
+    _wait_for_other()
     for kernel in kernels:
         compiled(*kernel)
+
+
+def _wait_for_other() -> None:
+    """Until the last kernel of the other process is done; an interrupt leaves no lock behind."""
+    begun = time.monotonic()
+    while _shared.busy:
+        if time.monotonic() - begun > _PATIENCE_SECONDS:
+            _shared.busy = False  # nobody else is to wait for it
+        time.sleep(_NAP_SECONDS)
 
 
 def serve() -> None:
@@ -123,11 +146,11 @@ def _hand_out() -> None:
             for line in process.stdout:
                 if line.strip() != _READY:
                     continue  # somebody's start-up file has something to say
-                _shared.idle.clear()  # before the queue is empty, or nobody would wait
+                _shared.busy = True  # before the queue is empty, or nobody would wait
                 try:
                     kernel, signature = _shared.queue.pop()
                 except IndexError:
-                    _shared.idle.set()
+                    _shared.busy = False
                     break
                 request = pickle.dumps((_place(kernel), signature))
                 process.stdin.write(base64.b64encode(request) + b"\n")
@@ -135,7 +158,7 @@ def _hand_out() -> None:
     except OSError:
         return  # no process may be started here, or it has died
     finally:
-        _shared.idle.set()
+        _shared.busy = False
 
 
 def _place(kernel: Any) -> tuple[str, str] | None:

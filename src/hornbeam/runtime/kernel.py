@@ -20,7 +20,6 @@ import logging
 import os
 import pickle
 import re
-import signal
 import sys
 import tempfile
 import threading
@@ -29,7 +28,7 @@ import types
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,8 +36,10 @@ import llvmlite
 import numba
 from numba.core import compiler
 from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
 
 from hornbeam.runtime import trusted
+from hornbeam.runtime.workers import Result, out_of_reach
 
 logger = logging.getLogger("hornbeam")
 
@@ -152,13 +153,16 @@ def jitted(function: Function, **options: Any) -> Function:
     """Let Numba compile a function when it is first called; nothing is kept on disk."""
     with _although_disabled:
         dispatcher = numba.njit(error_model="numpy", **options)(function)
+    dispatcher.addresses = {}  # signature -> address, see `address_of`
     compile_now = dispatcher.compile
 
-    def compile_undisturbed(signature: Any) -> Any:
-        with _ctrl_c_waits(), _although_disabled:
+    def compile_although_disabled(signature: Any) -> Any:
+        with _although_disabled:
             return compile_now(signature)
 
-    dispatcher.compile = compile_undisturbed
+    dispatcher.compile = lambda signature: undisturbed(
+        partial(compile_although_disabled, signature)
+    )
     return dispatcher
 
 
@@ -197,52 +201,61 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_although_disabled.reset)
 
 
-@contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
-    """Raise Ctrl-C behind the block: in a callback of LLVM it would be lost."""
-    meanwhile: list[tuple[Any, ...]] = []
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *event: meanwhile.append(event))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if meanwhile:
-            handler(*meanwhile[0])
+def undisturbed(function: Callable[[], Result]) -> Result:
+    """Call what compiles or loads code; an interrupt is raised when that is done.
+
+    Who is already compiling goes on in the same thread: the lock of Numba is its own.
+    """
+    return function() if global_compiler_lock.is_locked() else out_of_reach(function)
 
 
 def compiled(dispatcher: Any, signature: Any) -> Any:
-    """Compile a kernel for a signature, unless it is compiled; returns Numba's result.
-
-    Numba makes millions of small objects while it compiles, and Python's garbage collector
-    would look through them again and again (a tenth of the time): it rests meanwhile.
-    """
-    if signature.args not in dispatcher.overloads:
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            dispatcher.compile(signature)
-        finally:
-            if collecting:
-                gc.enable()
+    """Compile a kernel for a signature, unless it is compiled; returns Numba's result."""
+    if not is_compiled(dispatcher, signature):
+        undisturbed(partial(_compile_without_collecting, dispatcher, signature))
     return dispatcher.overloads[signature.args]
+
+
+def _compile_without_collecting(dispatcher: Any, signature: Any) -> None:
+    """Compile while Python's garbage collector rests.
+
+    Numba makes millions of small objects while it compiles, and the collector would look
+    through them again and again: a tenth of the time.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        dispatcher.compile(signature)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def is_compiled(dispatcher: Any, signature: Any) -> bool:
+    """Whether a kernel is compiled for a signature in this process."""
+    return signature.args in dispatcher.overloads
 
 
 def is_at_hand(dispatcher: Any, signature: Any) -> bool:
     """Whether a kernel is compiled for a signature, here or in the cache on disk."""
-    if signature.args in dispatcher.overloads:
+    if is_compiled(dispatcher, signature):
         return True
     return bool(dispatcher._cache.holds(signature, dispatcher.targetctx.codegen()))
 
 
 def address_of(dispatcher: Any, signature: Any) -> int:
-    """Address of a kernel's machine code, for `runtime.atomics.call_address`."""
-    with _ctrl_c_waits():  # loading code from the disk calls back, too
+    """Address of a kernel's machine code, for `runtime.atomics.call_address`.
+
+    LLVM is asked once: it has one lock for all threads.
+    """
+
+    def ask() -> int:
         result = compiled(dispatcher, signature)
         return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+    if signature not in dispatcher.addresses:
+        dispatcher.addresses[signature] = undisturbed(ask)
+    return int(dispatcher.addresses[signature])
 
 
 class KernelCache(NullCache):  # type: ignore[misc]
