@@ -30,7 +30,7 @@ def rate_of(n_rows: int, *curves: list[float]) -> tuple[float, list[tuple[Rows, 
     """The rate for rows whose trials give these losses, and what was tried."""
     asked: list[tuple[Rows, Rows]] = []
 
-    def losses(learnt: Rows, watched: Rows, growth: str, share: float) -> Any:
+    def losses(learnt: Rows, watched: Rows, growth: str, share: float, leader: Any) -> Any:
         asked.append((learnt, watched))
         return np.array(curves[len(asked) - 1])
 
@@ -87,7 +87,7 @@ def test_the_first_growth_is_taken_unless_the_other_is_clearly_better(
 ) -> None:
     curves = {"alternate": [3.0, first, 3.0], "leaf": [3.0, 3.0, second]}
     pace = trial.find_pace(
-        some_rows(20_000), draw, list(curves), [1.0], lambda _, __, g, ___: np.array(curves[g]), 0
+        some_rows(20_000), draw, list(curves), [1.0], lambda _, __, g, *___: np.array(curves[g]), 0
     )
     assert pace.growth == found
     assert pace.rate == trial.LEAST_RATE  # two or three rounds
@@ -112,7 +112,7 @@ def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
     rest: dict[float, Any] = {0.4: iter(few), 1.0: iter(every)}
     asked = []
 
-    def losses(learnt: Rows, watched: Rows, growth: str, share: float) -> Any:
+    def losses(learnt: Rows, watched: Rows, growth: str, share: float, leader: Any) -> Any:
         asked.append(share)
         curve = np.full(50, 3.0)
         curve[39 if share == 1.0 else 0] = next(rest[share])
@@ -121,6 +121,43 @@ def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
     pace = trial.find_pace(some_rows(900), draw, ["leaf"], [0.4, 1.0], losses, 0)
     assert pace.share == share and len(asked) == n_trials
     assert pace.rate == pytest.approx(0.16 if share == 1.0 else trial.LEAST_RATE)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("given_up_in", [0, 1])
+def test_a_way_to_grow_that_falls_behind_in_a_half_is_given_up(given_up_in: int) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def losses(learnt: Rows, watched: Rows, growth: str, share: float, leader: Any) -> Any:
+        asked.append((growth, share))
+        if (growth, share) == ("a", 0.4):
+            assert leader is None
+            return np.linspace(3.0, 2.0, 50)
+        assert len(leader) == 50
+        half = asked.count((growth, share)) - 1
+        return np.full(10 if half == given_up_in else 50, 0.1)
+
+    pace = trial.find_pace(some_rows(900), draw, ["a", "b"], [0.4, 1.0], losses, 0)
+    assert (pace.growth, pace.share) == ("a", 0.4)
+    assert len(asked) == 2 + 2 * (1 + given_up_in)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("least", "n_rounds", "behind"),
+    [
+        (1.04, 10, False),  # what hangs on features together is learnt late
+        (1.06, 10, True),
+        (1.06, 11, False),  # it is looked at twice
+        (0.99, 30, False),
+        (1.0, 30, True),
+        (np.nan, 30, True),
+    ],
+)
+def test_who_falls_behind_gives_up(least: float, n_rounds: int, behind: bool) -> None:
+    leader = np.append(np.full(n_rounds, 1.0), 0.1)  # what comes later is not known yet
+    losses = [2.0] * (n_rounds - 1) + [least]
+    assert trial.falls_behind(losses, leader) is behind
 
 
 @pytest.mark.quick

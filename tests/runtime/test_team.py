@@ -66,6 +66,24 @@ def test_short_work_takes_few_threads(monkeypatch: Any) -> None:
     assert thread_count(3, 0.0) == 3  # a number is a number
 
 
+@pytest.mark.quick
+def test_cores_are_counted_once_a_second(monkeypatch: Any) -> None:
+    asked: list[int] = []
+    now = [100.2]
+
+    def count() -> int:
+        asked.append(3 + len(asked))
+        return asked[-1]
+
+    monkeypatch.setattr(team.joblib, "cpu_count", count)
+    monkeypatch.setattr(team.time, "monotonic", lambda: now[0])
+    assert [core_count() for _ in range(50)] == [3] * 50
+    now[0] = 101.0
+    assert core_count() == 4, "a limit may have changed meanwhile"
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "7")
+    assert core_count() == 5, "as may the environment"
+
+
 # --- independent tasks ----------------------------------------------------------------------------
 
 

@@ -359,10 +359,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         if ALTERNATE in growths:
             begin(SYMMETRIC_KERNELS)
 
-        def losses(learnt: Rows, watched: Rows, growth: str, share: float) -> Array:
+        def losses(
+            learnt: Rows, watched: Rows, growth: str, share: float, leader: Array | None
+        ) -> Array:
             course = self._course(learnt, watched, loss)
             tried = replace(rules, growth=growth, colsample_bynode=share)
-            return watched_losses(course, tried, self.order, seed, self.n_jobs)
+            return watched_losses(course, tried, self.order, seed, self.n_jobs, leader)
 
         pace = find_pace(coded, self._draw_held, growths, shares, losses, seed)
         return pace if given == "auto" else pace._replace(rate=rate)

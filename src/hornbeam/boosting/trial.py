@@ -8,11 +8,12 @@ rate is chosen to get there in about 100 rounds.
 
 Where trees could be grown in two ways, both are tried, and the first one is taken unless the
 other one is clearly better: half of the rows, in large steps, is too rough a test for more.
+The other one is given up where it falls behind, in either half.
 
 Nodes of small tables ask some of the features only (`boosting.defaults`), which is bad where
-few features of many matter. So trees of all features are tried, too, on the same halves. They
-are taken if the loss gets lower by a twentieth; if the halves do not agree on that, in the mean
-of these and another two halves.
+few features of many matter. So trees of all features are tried, too, on the same halves, as long
+as they do not fall behind. They are taken if the loss gets lower by a twentieth; if the halves
+do not agree on that, in the mean of these and another two halves.
 
 The rate does not follow ``n_estimators``: 50 rounds and 50 more would not be 100 at once.
 """
@@ -38,11 +39,14 @@ TRIAL_RATE = 0.3
 TRIAL_ROUNDS = 50
 CLEARLY = 0.2  # of the least loss: a way to grow whose loss is larger by so much is worse
 BETTER = 0.05  # of the least loss: another share of the features must bring so much
+# After so many rounds a way to grow is given up if the usual one is ahead by this share. What
+# hangs on features together is learnt late, so the first look is a lenient one.
+LOOKS = {10: 0.05, 30: 0.0}
 GOAL = 75  # rounds to get there: fewer than 100, since half of the rows mislead sooner than all
 _TRIAL_KEY = 2  # tells these draws from others with the same seed
 
 Draw = Callable[[Rows, float, np.random.Generator], Array]
-Losses = Callable[[Rows, Rows, str, float], Array]
+Losses = Callable[[Rows, Rows, str, float, "Array | None"], Array]
 
 
 class Pace(NamedTuple):
@@ -73,8 +77,9 @@ def find_pace(
     shares : sequence of float
         Of the features that a node may ask: the preferred one, which needs no trial, and
         perhaps another one.
-    losses : callable(learnt, watched, growth, share) -> float64 array
-        Boosts some rows, and tells the loss of others after each round (`watched_losses`).
+    losses : callable(learnt, watched, growth, share, leader) -> float64 array
+        Boosts some rows, and tells the loss of others after each round (`watched_losses`);
+        gives up early if it falls behind another such curve, unless that is None.
     seed : int
     """
     n_rows, random = len(rows.target), np.random.default_rng([seed, _TRIAL_KEY])
@@ -86,20 +91,25 @@ def find_pace(
     halves = _halve(rows, draw, random)
     if not halves:
         return unknown  # every class has one row
-    tried = [_curves(halves, losses, growth, shares[0]) for growth in growths]
-    if not all(tells(np.mean(curves, axis=0)) for curves in tried):
+    growth, share = growths[0], shares[0]
+    curves = _curves(halves, losses, growth, share)
+    if not tells(np.mean(curves, axis=0)):
         return unknown  # half of the rows could not be learnt from
-    which = _first_bearable([float(np.mean(curves, axis=0).min()) for curves in tried])
-    growth, share, curves = growths[which], shares[0], tried[which]
-    if len(shares) > 1:
-        other = _curves(halves, losses, growth, shares[1])
-        gains = _gains(curves, other)
+    for rival in growths[1:]:
+        raced = _race(halves, losses, rival, share, curves)
+        if raced is not None and _is_clearly_better(raced, curves):
+            growth, curves = rival, raced
+    for rival_share in shares[1:]:
+        raced = _race(halves, losses, growth, rival_share, curves)
+        if raced is None:
+            continue
+        gains = _gains(curves, raced)
         if len(set(gains > BETTER)) > 1:  # the two halves do not agree: another pair of them
             more = _halve(rows, draw, random)
-            usual, others = (_curves(more, losses, growth, share) for share in shares)
-            gains = np.append(gains, _gains(usual, others))
+            pair = (_curves(more, losses, growth, each) for each in (share, rival_share))
+            gains = np.append(gains, _gains(*pair))
         if gains.mean() > BETTER:
-            share, curves = shares[1], other
+            share, curves = rival_share, raced
     distance = TRIAL_RATE * (1 + int(np.argmin(np.mean(curves, axis=0))))
     # what half of 40,000 rows cannot bear, a million may
     slowest = LEAST_RATE if n_rows <= MOST_ROWS else USUAL_RATE
@@ -118,7 +128,23 @@ def _halve(rows: Rows, draw: Draw, random: np.random.Generator) -> list[tuple[Ro
 def _curves(
     halves: Sequence[tuple[Rows, Rows]], losses: Losses, growth: str, share: float
 ) -> list[Array]:
-    return [losses(learnt, watched, growth, share) for learnt, watched in halves]
+    return [losses(learnt, watched, growth, share, None) for learnt, watched in halves]
+
+
+def _race(
+    halves: Sequence[tuple[Rows, Rows]],
+    losses: Losses,
+    growth: str,
+    share: float,
+    leaders: Sequence[Array],
+) -> list[Array] | None:
+    """The curves of another way to grow; None where it was given up in one of the halves."""
+    curves: list[Array] = []
+    for (learnt, watched), leader in zip(halves, leaders, strict=True):
+        curves.append(losses(learnt, watched, growth, share, leader))
+        if len(curves[-1]) < len(leader):
+            return None
+    return curves
 
 
 def tells(curve: Array) -> bool:
@@ -126,10 +152,10 @@ def tells(curve: Array) -> bool:
     return bool(np.isfinite(curve).all() and curve.min() != curve.max())
 
 
-def _first_bearable(losses: Sequence[float]) -> int:
-    """The first way to grow that is not clearly worse than another one."""
-    bearable = min(losses) + CLEARLY * abs(min(losses))  # a loss may be negative
-    return next(i for i, loss in enumerate(losses) if loss <= bearable)
+def _is_clearly_better(rival: Sequence[Array], usual: Sequence[Array]) -> bool:
+    """Whether the usual way to grow gets a loss that is larger by so much."""
+    least, bearable = (float(np.mean(curves, axis=0).min()) for curves in (rival, usual))
+    return bearable > least + CLEARLY * abs(least)  # a loss may be negative
 
 
 def _gains(usual: Sequence[Array], other: Sequence[Array]) -> Array:
@@ -140,15 +166,28 @@ def _gains(usual: Sequence[Array], other: Sequence[Array]) -> Array:
 
 
 def watched_losses(
-    course: Course, rules: BoostRules, order: int, seed: int, n_jobs: int | None
+    course: Course,
+    rules: BoostRules,
+    order: int,
+    seed: int,
+    n_jobs: int | None,
+    leader: Array | None = None,
 ) -> Array:
-    """The loss of the watched rows after each round of a trial."""
+    """The loss of the watched rows after each round of a trial, up to where it is given up."""
     losses: list[float] = []
 
     def note(report: RoundReport) -> bool:
         assert report.valid_loss is not None  # there are rows to watch
         losses.append(report.valid_loss)
-        return False
+        return leader is not None and falls_behind(losses, leader)
 
     boost(course, rules, Rounds(TRIAL_ROUNDS, TRIAL_RATE, order, seed=seed), note, n_jobs)
     return np.array(losses)
+
+
+def falls_behind(losses: Sequence[float], leader: Array) -> bool:
+    """Whether some losses did not get as low as another curve in as many rounds."""
+    if len(losses) not in LOOKS:
+        return False
+    (gain,) = _gains([leader[: len(losses)]], [np.array(losses)])
+    return bool(gain <= -LOOKS[len(losses)])

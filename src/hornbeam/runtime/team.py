@@ -13,10 +13,11 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -34,6 +35,7 @@ _THREADS_PER_CORE = 4
 _FEW_THREADS = 8
 # Work below this runs in the calling thread itself; Ctrl-C then waits that long at most.
 _INLINE_SECONDS = 0.05
+_VARIABLE = "LOKY_MAX_CPU_COUNT"
 
 
 def thread_count(n_jobs: int | None, seconds: float) -> int:
@@ -56,11 +58,20 @@ def thread_count(n_jobs: int | None, seconds: float) -> int:
 
 
 def core_count() -> int:
-    """How many cores this process may use, by affinity, cgroups and ``LOKY_MAX_CPU_COUNT``."""
+    """How many cores this process may use, by affinity, cgroups and ``LOKY_MAX_CPU_COUNT``.
+
+    Small fits ask hundreds of times, and joblib reads files for it: it is asked once a second.
+    """
+    return _cores_known(joblib.cpu_count, os.environ.get(_VARIABLE), int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _cores_known(ask: Callable[[], int], variable: str | None, second: int) -> int:
+    """What joblib says within a second, as long as it is asked in the same way."""
     try:
-        return int(joblib.cpu_count())
+        return int(ask())
     except ValueError:  # joblib takes the variable for a number, whatever it holds
-        _say_that_ignored("LOKY_MAX_CPU_COUNT")
+        _say_that_ignored(_VARIABLE)
         return _allowed_cores()
 
 
