@@ -14,7 +14,7 @@ from output.handmade import StandIn, sample_rows, steps, walk, weather
 from output.strategies import estimators
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output.validate import validate_tree, validated_state
+from hornbeam.output.validate import checked_array, validate_tree, validated_state
 from hornbeam.tree.storage import TREE_FIELDS, Tree
 
 
@@ -156,6 +156,18 @@ def test_state_of_a_pickle_is_checked() -> None:
     estimator.tree_.first_child[1] = 77
     with pytest.raises(ModelFileError, match=r"first_child\[1\] is 77"):
         pickle.loads(pickle.dumps(estimator))
+
+
+def test_a_mask_hides_nothing_from_the_checks() -> None:
+    """Kernels read what is below it."""
+    estimator = weather()
+    child = estimator.tree_.first_child.copy()
+    child[1] = 500_000_000
+    masked = np.ma.array(child, mask=np.arange(len(child)) == 1)
+    object.__setattr__(estimator.tree_, "first_child", masked)
+    with pytest.raises(ModelFileError, match=r"first_child\[1\] is 500000000"):
+        pickle.loads(pickle.dumps(estimator))
+    assert type(checked_array(masked, "child", child.dtype.type)) is np.ndarray
 
 
 def test_state_without_a_tree() -> None:

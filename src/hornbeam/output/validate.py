@@ -175,6 +175,7 @@ def checked_array(array: Any, name: str, dtype: type[np.generic], ndim: int = 1)
     """
     if not isinstance(array, np.ndarray):
         raise ModelFileError(f"{name} is not an array.")
+    array = np.asarray(array)  # what kernels read: a masked array would hide some of it from checks
     if array.dtype.newbyteorder("=") != np.dtype(dtype) or array.ndim != ndim:
         raise ModelFileError(
             f"{name} has dtype {array.dtype} and {array.ndim} dimensions, not "
