@@ -57,7 +57,7 @@ from hornbeam.kernels.slopes import (
     make_softmax_prepare,
 )
 from hornbeam.runtime.kernel import address_of, fingerprint, jitted, with_own_name
-from hornbeam.runtime.pointers import make_slots
+from hornbeam.runtime.views import make_slots
 
 __all__ = ["Loss", "LossOptions", "OwnLoss", "apply_link", "names"]
 

@@ -23,7 +23,7 @@ from hornbeam.kernels.slopes import (
     log1p,
 )
 from hornbeam.runtime.kernel import specialise
-from hornbeam.runtime.pointers import make_slots
+from hornbeam.runtime.views import make_slots
 
 
 def apply(function, x):

@@ -52,8 +52,8 @@ from hornbeam.kernels.boosting.sparse import (
 from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
-from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import run_team
+from hornbeam.runtime.views import make_slots, new_arrays
 
 _UNLIMITED = 2**31 - 1
 _SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth

@@ -13,8 +13,8 @@ from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.slopes import NEW_PEAK, SIZE_WHICH
 from hornbeam.losses import Loss
 from hornbeam.runtime.kernel import compiled
-from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_team, thread_count
+from hornbeam.runtime.views import make_slots
 
 # Threads meet several times per node: below so many seconds per tree and thread, fewer
 # threads are faster, also if more were asked for (the model is the same).

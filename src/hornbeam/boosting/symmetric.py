@@ -31,8 +31,8 @@ from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import GROW_SIGNATURE
 from hornbeam.kernels.boosting.nodes import mark_sides
 from hornbeam.runtime.companion import Kernel, compile_all
-from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import run_team
+from hornbeam.runtime.views import make_slots, new_arrays
 
 _BITS = 30  # of a gradient and of a hessian: the sums of 2**31 rows fit into 64 bits
 _SECONDS_PER_SUM = 3e-9  # of a row, feature and score, on every level

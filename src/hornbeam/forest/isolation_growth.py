@@ -31,8 +31,8 @@ from hornbeam.kernels.isolation import (
     Room,
     grow_trees,
 )
-from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import run_parallel
+from hornbeam.runtime.views import make_slots, new_arrays
 from hornbeam.tree.storage import Tree
 
 EULER_GAMMA = 0.5772156649015329

@@ -20,8 +20,8 @@ from hornbeam.forest.isolation_growth import Planes
 from hornbeam.kernels.isolation import BLOCK_ROWS, PlaneForest, add_plane_paths
 from hornbeam.output.modelfile import take_array
 from hornbeam.output.validate import checked_array
-from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel
+from hornbeam.runtime.views import make_slots
 from hornbeam.tree.storage import Tree, check_node_count
 
 _CHUNK_ROWS = 2048

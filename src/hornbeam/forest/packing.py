@@ -11,7 +11,7 @@ from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, renumber
 from hornbeam.kernels import forest_pack as p
 from hornbeam.kernels import state as s
 from hornbeam.runtime.atomics import NODE_COUNT
-from hornbeam.runtime.pointers import make_slots
+from hornbeam.runtime.views import make_slots
 from hornbeam.tree.build import category_sets
 from hornbeam.tree.grower import Stage
 from hornbeam.tree.importance import feature_gains

@@ -35,8 +35,8 @@ from hornbeam.kernels.forest import (
     Room,
     predict_forest,
 )
-from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel, thread_count
+from hornbeam.runtime.views import make_slots
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
 # while it is in the cache, and the fewer times a tree is copied, as long as the keys of the rows

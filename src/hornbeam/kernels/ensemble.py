@@ -27,7 +27,8 @@ from hornbeam.dtypes import SUBSET, WORD_BITS
 from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, bare, data_of, make_loader
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, bare, data_of
+from hornbeam.runtime.views import make_loader
 
 CHUNK_BITS = 32
 ALL_BITS = 2**32 - 1

@@ -39,7 +39,8 @@ from numba.extending import intrinsic
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.traverse import MISSING_RIGHT, holds_infinite
 from hornbeam.runtime.kernel import inlined, kernel, part
-from hornbeam.runtime.pointers import F8, I4, I8, U8, bare, make_loader
+from hornbeam.runtime.pointers import F8, I4, I8, U8, bare
+from hornbeam.runtime.views import make_loader
 
 CATEGORY = MISSING_RIGHT >> 1
 FEATURE_MASK = CATEGORY - 1

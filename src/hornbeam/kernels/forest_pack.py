@@ -15,7 +15,8 @@ from hornbeam.kernels.forest import CATEGORY
 from hornbeam.kernels.state import NODES_AT, SPLIT, load_nodes
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.kernel import inlined, kernel
-from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, make_loader
+from hornbeam.runtime.pointers import F4, F8, I4, I8, U1
+from hornbeam.runtime.views import make_loader
 
 
 class Packing(NamedTuple):

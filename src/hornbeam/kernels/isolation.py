@@ -17,8 +17,9 @@ from numba import float64, int64, uint64
 from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD
 from hornbeam.kernels.traverse import holds_infinite
 from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U8, make_loader, slot_count
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
 from hornbeam.runtime.random import derive, draw_below, draw_unit, mix
+from hornbeam.runtime.views import make_loader, width_of
 
 # What the keys of a tree are for.
 ROWS_KEY, FEATURES_KEY, NODES_KEY = range(3)
@@ -62,8 +63,8 @@ class Room(NamedTuple):
 
 
 load_plan, load_grown, load_room = make_loader(Plan), make_loader(Grown), make_loader(Room)
-GROWN_AT = slot_count([Plan])
-ROOM_AT = slot_count([Plan, Grown])
+GROWN_AT = width_of(Plan)
+ROOM_AT = width_of(Plan, Grown)
 
 # What a call is about: places in ``task``.
 ROW_STEP, COLUMN_STEP, SEED, FIRST_TREE, N_TREES, N_ROWS, N_CANDIDATES = range(7)

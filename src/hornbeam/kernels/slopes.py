@@ -33,7 +33,8 @@ from numba.extending import intrinsic
 
 from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import BOUNDS_CHECK, inlined, kernel, part, specialise, with_own_name
-from hornbeam.runtime.pointers import F4, F8, I8, make_loader, pointer_type
+from hornbeam.runtime.pointers import F4, F8, I8, pointer_type
+from hornbeam.runtime.views import make_loader
 
 # y, weight, scores, slopes, settings, groups, sizes, scratch, peak, first, last
 FILL_SIGNATURE = float64(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U4, U8, make_loader, slot_count
+from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U4, U8
+from hornbeam.runtime.views import make_loader, width_of
 
 
 class Problem(NamedTuple):
@@ -293,11 +294,11 @@ N_ASK_REAL = 9
 
 # All of them lie one after the other in a thread's slots (runtime/pointers.py).
 PROBLEM_AT = 0
-ROWS_AT = slot_count([Problem])
-NODES_AT = slot_count([Problem, Rows])
-SCRATCH_AT = slot_count([Problem, Rows, Nodes])
-TEAM_DESK_AT = slot_count([Problem, Rows, Nodes, Scratch])
-OWN_DESK_AT = slot_count([Problem, Rows, Nodes, Scratch, Desk])
+ROWS_AT = width_of(Problem)
+NODES_AT = width_of(Problem, Rows)
+SCRATCH_AT = width_of(Problem, Rows, Nodes)
+TEAM_DESK_AT = width_of(Problem, Rows, Nodes, Scratch)
+OWN_DESK_AT = width_of(Problem, Rows, Nodes, Scratch, Desk)
 
 load_problem = make_loader(Problem)
 load_rows = make_loader(Rows)

@@ -30,8 +30,8 @@ from hornbeam.kernels.quinlan.search import search_category, search_number
 from hornbeam.kernels.quinlan.split import split_node
 from hornbeam.runtime.companion import compile_all
 from hornbeam.runtime.kernel import address_of, compiled
-from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
+from hornbeam.runtime.views import make_slots, new_arrays
 
 _UNLIMITED = 2**31 - 1
 _CELL_LIMIT = 1 << 18  # of a histogram: two megabytes

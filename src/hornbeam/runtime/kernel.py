@@ -62,12 +62,21 @@ def kernel(function: Function) -> Function:
     return specialise(function, variant="")
 
 
-def step(function: Function, variant: str | None = "") -> Function:
-    """Compile a kernel that only other kernels call, by its address (see `address_of`).
+def step(declared: Any, variant: str | None = "") -> Any:
+    """Compile a kernel that only other kernels call, by its address (see `runtime.views`).
 
-    It has no wrapper for Python, which takes time to compile. ``variant`` as in `specialise`.
+    ``declared`` is the protocol that says what it takes and returns. It has no wrapper for
+    Python, which takes time to compile. ``variant`` as in `specialise`.
     """
-    return specialise(function, variant, **_NO_WRAPPERS)
+    if not isinstance(declared, type):  # until all steps are declared
+        return specialise(declared, variant, **_NO_WRAPPERS)
+
+    def decorate(function: Function) -> Function:
+        compiled_later: Any = specialise(function, variant, **_NO_WRAPPERS)
+        compiled_later.declared = declared
+        return compiled_later
+
+    return decorate
 
 
 def part(function: Function) -> Function:

@@ -35,8 +35,8 @@ from hornbeam.kernels.ensemble import (
     predict_rows,
 )
 from hornbeam.kernels.traverse import MISSING_RIGHT
-from hornbeam.runtime.pointers import make_slots
 from hornbeam.runtime.team import run_parallel
+from hornbeam.runtime.views import make_slots
 from hornbeam.tree.storage import Tree, check_node_count
 
 # A tree of more leaves is walked: that takes less time then.

@@ -25,8 +25,8 @@ from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
 from hornbeam.runtime.kernel import address_of, compiled
-from hornbeam.runtime.pointers import make_slots, new_arrays
 from hornbeam.runtime.team import new_shared, run_team, thread_count
+from hornbeam.runtime.views import make_slots, new_arrays
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,

@@ -42,7 +42,8 @@ from hornbeam.runtime.atomics import (
     call_address,
 )
 from hornbeam.runtime.kernel import kernel, part, step
-from hornbeam.runtime.pointers import F4, F8, I8, bare, make_loader
+from hornbeam.runtime.pointers import F4, F8, I8, bare
+from hornbeam.runtime.views import make_loader
 
 
 class Scores(NamedTuple):

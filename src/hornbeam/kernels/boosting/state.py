@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from numba import float64, int64
 
-from hornbeam.runtime.pointers import F4, F8, I4, I8, SLOTS, U1, U8, make_loader, slot_count
+from hornbeam.runtime.pointers import F4, F8, I4, I8, SLOTS, U1, U8
+from hornbeam.runtime.views import make_loader, width_of
 
 
 class Table(NamedTuple):
@@ -245,9 +246,9 @@ FLUSH_ROWS = 4 * CHUNK  # rows that a tile can hold; lanes are made for as many
 TILE_STRIDE = 257
 
 TABLE_AT = 0
-ROWS_AT = slot_count([Table])
-NODES_AT = slot_count([Table, Rows])
-TEAM_AT = slot_count([Table, Rows, Nodes])
+ROWS_AT = width_of(Table)
+NODES_AT = width_of(Table, Rows)
+TEAM_AT = width_of(Table, Rows, Nodes)
 load_table = make_loader(Table)
 load_rows = make_loader(Rows)
 load_nodes = make_loader(Nodes)

@@ -90,7 +90,8 @@ from hornbeam.runtime.atomics import (
     trailing_zeros,
 )
 from hornbeam.runtime.kernel import kernel, part, routine, step
-from hornbeam.runtime.pointers import F8, I4, I8, U8, bare, make_loader, slot_count
+from hornbeam.runtime.pointers import F8, I4, I8, U8, bare
+from hornbeam.runtime.views import make_loader, width_of
 
 PLACES = 256  # room for codes and missing values
 PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
@@ -142,7 +143,7 @@ BEST_SUM = 0
 BEST_EXTRA = 1
 N_BEST_SUM = 8  # a cache line for each thread
 
-LEVEL_AT = slot_count([Table, Rows, Nodes, Team])
+LEVEL_AT = width_of(Table, Rows, Nodes, Team)
 load_level = make_loader(Level)
 
 

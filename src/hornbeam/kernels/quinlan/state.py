@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from numba import float64, int64, types
 
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, make_loader, slot_count
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8
+from hornbeam.runtime.views import make_loader, width_of
 
 
 class Table(NamedTuple):
@@ -134,7 +135,7 @@ class Scratch(NamedTuple):
 
 GROUPS = (Table, Nodes, Entries, Found, Scratch)
 TABLE_AT, NODES_AT, ENTRIES_AT, FOUND_AT, SCRATCH_AT = (
-    slot_count(GROUPS[:number]) for number in range(len(GROUPS))
+    width_of(*GROUPS[:number]) for number in range(len(GROUPS))
 )
 load_table = make_loader(Table)
 load_nodes = make_loader(Nodes)
