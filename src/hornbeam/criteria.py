@@ -35,7 +35,6 @@ from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.block import make_block_judge, make_value_block_judge
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
-    SUMMARY_SIGNATURE,
     make_class_scan,
     make_class_summary,
     make_moment_scan,
@@ -68,9 +67,11 @@ from hornbeam.kernels.state import (
     TIES_BY_LOGS,
     TIES_BY_MEDIANS,
     TIES_BY_SQUARES,
+    Summarise,
 )
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
+from hornbeam.runtime.views import signature_of
 
 __all__ = [
     "entropy",
@@ -389,7 +390,7 @@ def _from_function(function: Callable[..., float], classification: bool, single:
             criterion = _class_criterion(name, function, single, variant)
         else:
             criterion = _moment_criterion(name, function, None, variant)
-        compiled(criterion.summary, SUMMARY_SIGNATURE)  # an error is to come now
+        compiled(criterion.summary, signature_of(Summarise))  # an error is to come now
         return criterion
     except numba.core.errors.NumbaError as error:
         form = "counts, weight" if classification else "weight, total, squares"

@@ -1,4 +1,8 @@
-"""A process may end while daemon threads are in kernels."""
+"""A process may end while daemon threads are in kernels.
+
+NumPy's search of distinct values by hashes is kept out: it aborts a process that ends in there,
+whoever calls it (NumPy 2.3 and later, before Python 3.14).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ LEAVE = """
 import threading, time
 import numpy as np
 import hornbeam as hb
+# A thread that is in there when the process ends aborts it: destructors of C++ take the GIL.
+import numpy.lib._arraysetops_impl as numpy_sets
+numpy_sets._unique_hash = lambda *args, **kwargs: NotImplemented
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20000, 6))
 y = (X[:, 0] + rng.normal(size=20000) > 0).astype(int)

@@ -23,6 +23,7 @@ from hornbeam.runtime.views import (
     set_fields,
     signature_of,
     width_of,
+    written,
 )
 
 pytestmark = pytest.mark.quick
@@ -159,11 +160,11 @@ class Whole(NamedTuple):
     count: StepArray[Count]
 
 
+@written
 class Notes(NamedTuple):
     best: float
     place: int
     found: bool
-    is_written = True
 
 
 load_whole, load_notes = make_loader(Whole), make_loader(Notes)

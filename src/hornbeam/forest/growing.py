@@ -77,8 +77,7 @@ class Plantation:
         stage = self._take_stage()
         if self._stop.pressed:  # before the stage could be told
             return None
-        stage.problem.real[s.MIN_WEIGHT_LEAF] = self._weight_share * weight
-        stage.grow(rows, self.bags.key(number), inline=True)
+        stage.grow(rows, self.bags.key(number), self._weight_share * weight, inline=True)
         if self._stop.pressed:  # the tree may be half grown
             return None
         packed = self._packer.pack(stage, memory)

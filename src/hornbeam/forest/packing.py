@@ -9,7 +9,6 @@ import numpy as np
 from hornbeam.dtypes import STAT, Array
 from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, renumber
 from hornbeam.kernels import forest_pack as p
-from hornbeam.kernels import state as s
 from hornbeam.runtime.atomics import NODE_COUNT
 from hornbeam.runtime.views import make_slots
 from hornbeam.tree.build import category_sets
@@ -91,7 +90,7 @@ class Packer:
             set_node=np.empty(n_most // 2 + 1, np.int32),
         )
         packing.settings[p.N_VALUES] = self.n_values
-        packing.settings[p.N_TOTALS] = stage.whole[s.N_TOTALS]
+        packing.settings[p.N_TOTALS] = stage.problem.sums.n_totals
         packing.settings[p.BY_CLASSES] = self.by_classes
         packing.settings[p.ONE_OUTPUT] = self.task.target.n_outputs == 1
         packing.settings[p.RANDOM_CUTS] = self.task.rules.random_cuts

@@ -58,41 +58,27 @@ from hornbeam.kernels.split_random import (
 )
 from hornbeam.kernels.split_random_categories import all_left, cut_shares, draw_sides, note_groups
 from hornbeam.kernels.state import (
-    ASK_ANEW,
-    ASK_MIN_WEIGHT,
-    ASK_N_TOTALS,
-    ASK_WEIGHT,
     CLOSED,
-    JUDGE_BLOCK,
-    KEEP_SET,
-    MIN_LEAF,
-    N_CROWDED,
-    N_FEATURES,
-    N_LABELS,
-    N_TOTALS,
     NODES_AT,
-    NUMBER_ANEW,
-    PART_GROUPS,
     PROBLEM_AT,
-    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
     SPLIT,
     TEAM_DESK_AT,
-    TILED,
-    WIDE_VALUES,
     WORD_DRAWN,
     WORD_FOUND,
     WORD_LEAVES,
+    GrowBlock,
+    JudgeBlock,
+    PartGroups,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, count_bits, trailing_zeros
+from hornbeam.runtime.atomics import count_bits, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, step
-from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature
 
 # As many codes of a row are copied in a loop of one length; rows are padded to a multiple of it.
@@ -106,7 +92,7 @@ STATS = 3
 @inlined
 def copy_codes(problem, rows, scratch, first, n_rows):
     """Copy the codes of a node's rows."""
-    codes, stride = scratch.block_codes, problem.whole[ROW_STRIDE]
+    codes, stride = scratch.block_codes, problem.row_stride
     for i in range(n_rows):
         start = rows.row[first + i] * stride
         for feature in range(0, stride, COPIED_CODES):
@@ -117,11 +103,11 @@ def copy_codes(problem, rows, scratch, first, n_rows):
 @inlined
 def copy_values(problem, rows, scratch, first, n_rows):
     """Copy the values of crowded features; missing ones are above all others."""
-    n_crowded, wide = problem.whole[N_CROWDED], problem.whole[WIDE_VALUES]
+    n_crowded, wide = problem.n_crowded, problem.has_wide_values
     values = scratch.block_values
     for i in range(n_rows):
         row = int64(rows.row[first + i])
-        if problem.whole[TILED]:
+        if problem.tiled:
             row = int64(problem.origin[row])
         for place in range(n_crowded):
             at = row * n_crowded + place
@@ -133,7 +119,7 @@ def copy_values(problem, rows, scratch, first, n_rows):
 @inlined
 def copy_labels(problem, rows, scratch, first, n_rows, everyone):
     """List the rows of each class."""
-    labels, n_classes, second = scratch.block_labels, problem.whole[N_TOTALS], uint64(0)
+    labels, n_classes, second = scratch.block_labels, problem.sums.n_totals, uint64(0)
     if n_classes == 2:
         for i in range(n_rows):
             second |= uint64(rows.labels[first + i]) << uint64(i)
@@ -162,7 +148,7 @@ def fill_block(problem, rows, scratch, first, n_rows):
     everyone = ~uint64(0) >> uint64(BLOCK_LANES - n_rows)
     copy_codes(problem, rows, scratch, first, n_rows)
     copy_values(problem, rows, scratch, first, n_rows)
-    if problem.whole[N_LABELS] > 0:
+    if problem.sums.n_labels > 0:
         copy_labels(problem, rows, scratch, first, n_rows, everyone)
     else:
         copy_stats(rows, scratch, first, n_rows)
@@ -173,7 +159,7 @@ def fill_block(problem, rows, scratch, first, n_rows):
 def find_varying(problem, scratch, here):
     """Note which features vary in a set of rows, missing values counting as one."""
     codes, values, one = scratch.block_codes, scratch.block_values, trailing_zeros(here)
-    for feature in range(problem.whole[N_FEATURES]):
+    for feature in range(problem.n_features):
         at = feature * BLOCK_LANES
         if problem.value_at[feature] >= 0:
             at = problem.value_at[feature] * BLOCK_LANES
@@ -190,14 +176,14 @@ def part_classes(problem, scratch, here):
     Where classes may be numbered anew, only those that the set has are listed, as
     `split.number_anew` does.
     """
-    total, n_listed, anew = scratch.total, int64(0), problem.whole[NUMBER_ANEW] != 0
-    for k in range(problem.whole[N_TOTALS]):
+    total, n_listed, anew = scratch.total, int64(0), bool(problem.steps.number_anew)
+    for k in range(problem.sums.n_totals):
         of_class = scratch.block_labels[k] & here
         scratch.block_classes[n_listed] = of_class
         total[n_listed] = float64(count_bits(of_class))
         n_listed += not anew or of_class != 0
-    scratch.ask[ASK_N_TOTALS] = n_listed
-    scratch.ask[ASK_ANEW] = anew
+    scratch.ask.n_totals = n_listed
+    scratch.ask.anew = anew
     scratch.class_span[1] = n_listed
 
 
@@ -205,9 +191,9 @@ def part_classes(problem, scratch, here):
 def sum_up(problem, rows, nodes, node, scratch, here):
     """Totals, weight and impurity of a node that has these rows."""
     total, stats, pure = scratch.total, scratch.block_stats, False
-    if problem.whole[N_LABELS] > 0:
-        n_classes = problem.whole[N_TOTALS]
-        scratch.ask[ASK_N_TOTALS] = n_classes
+    if problem.sums.n_labels > 0:
+        n_classes = problem.sums.n_totals
+        scratch.ask.n_totals = n_classes
         for k in range(n_classes):
             total[k] = float64(count_bits(scratch.block_labels[k] & here))
     else:
@@ -259,7 +245,7 @@ def groups_differ(problem, scratch, n_groups, n_classes, n_rows):
 @inlined
 def weigh_rows(problem, scratch, here):
     """Weight of a set of rows; those with classes weigh 1 each."""
-    if problem.whole[N_LABELS] > 0:
+    if problem.sums.n_labels > 0:
         return float64(count_bits(here))
     return sum_values(scratch.block_stats, int64(0), here)
 
@@ -296,7 +282,7 @@ def join_left(scratch, n_groups):
     scratch.block_groups[BLOCK_LANES] = left
 
 
-@step
+@step(PartGroups)
 def part_groups(slots, feature, node, here, missing):
     """Part categories at random; returns how many there are.
 
@@ -305,7 +291,7 @@ def part_groups(slots, feature, node, here, missing):
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     n_groups = list_groups(problem, scratch, feature, here ^ missing)
-    n_classes, key = scratch.ask[ASK_N_TOTALS], derive_for_feature(nodes.key[node], feature)
+    n_classes, key = scratch.ask.n_totals, derive_for_feature(nodes.key[node], feature)
     n_rows = count_bits(here)
     if groups_differ(problem, scratch, n_groups, n_classes, n_rows):
         which = draw_class(problem, scratch, key)
@@ -316,7 +302,7 @@ def part_groups(slots, feature, node, here, missing):
     if may_differ(problem, n_rows, n_groups):
         for cell in range(n_groups * n_classes):
             scratch.cell_words[cell] = 0
-    return float64(n_groups)
+    return n_groups
 
 
 @part
@@ -341,7 +327,7 @@ def means_differ(problem, scratch, n_groups, n_rows):
     return differ
 
 
-@step
+@step(PartGroups)
 def part_value_groups(slots, feature, node, here, missing):
     """`part_groups` by the values of the rows."""
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
@@ -355,10 +341,7 @@ def part_value_groups(slots, feature, node, here, missing):
     else:
         draw_sides(scratch, n_groups, key)
     join_left(scratch, n_groups)
-    return float64(n_groups)
-
-
-GROUPS_SIGNATURE = float64(SLOTS, int64, int64, uint64, uint64)
+    return n_groups
 
 
 # --- growth ----------------------------------------------------------------------------
@@ -374,13 +357,13 @@ def make_block_judge(score: Callable[..., float], variant: str | None) -> Any:
 
     def judge_block(slots, feature, desk_at, here, left, missing):
         problem, scratch = load_problem(slots, PROBLEM_AT), load_scratch(slots, SCRATCH_AT)
-        for k in range(scratch.ask[ASK_N_TOTALS]):
+        for k in range(scratch.ask.n_totals):
             scratch.left[k] = float64(count_bits(left & scratch.block_classes[k]))
         counted, rank = (count_bits(here), count_bits(left), count_bits(missing)), int64(0)
         side, desk = int64(left & missing != uint64(0)), load_desk(slots, desk_at)
-        return float64(judge(problem, scratch, feature, counted, side, int64(0), desk, rank))
+        return judge(problem, scratch, feature, counted, side, int64(0), desk, rank)
 
-    return step(judge_block, variant)
+    return step(JudgeBlock, variant)(judge_block)
 
 
 def make_value_block_judge(score: Callable[..., float], variant: str | None) -> Any:
@@ -396,23 +379,20 @@ def make_value_block_judge(score: Callable[..., float], variant: str | None) -> 
         )
         of_right = (total[0] - of_left[0], total[1] - of_left[1], total[2] - of_left[2])
         n_rows, n_left, rank = count_bits(here), count_bits(left), int64(0)
-        min_leaf, min_weight = problem.whole[MIN_LEAF], scratch.real[ASK_MIN_WEIGHT]
+        min_leaf, min_weight = problem.rules.min_leaf, scratch.ask.min_weight
         if not allows(min_leaf, min_weight, n_rows, n_left, of_left[0], of_right[0]):
-            return 0.0
+            return False
         value = score(of_left, of_right, 1)
         if not beats(desk, rank, feature, value):
-            return 0.0
+            return False
         # a missing value seen later goes with the larger side
         side = int64(2 * n_left > n_rows)
         if missing != uint64(0):
             side = int64(left & missing != uint64(0))
         keep_split(desk, rank, feature, value, int64(0), side, math.nan)
-        return 1.0
+        return True
 
-    return step(judge_value_block, variant)
-
-
-JUDGE_SIGNATURE = float64(SLOTS, int64, int64, uint64, uint64, uint64)
+    return step(JudgeBlock, variant)(judge_value_block)
 
 
 @part
@@ -425,14 +405,13 @@ def draw_question(slots, problem, nodes, node, scratch, feature, here, missing):
     known, key, asks = here ^ missing, nodes.key[node], False
     if missing != uint64(0):
         missing_weight = weigh_rows(problem, scratch, missing)
-        asks = draws_missing(feature, missing_weight, scratch.real[ASK_WEIGHT], key)
+        asks = draws_missing(feature, missing_weight, scratch.ask.weight, key)
     if not problem.is_category[feature]:
         left, threshold = known, math.inf
         if not asks:
             left, threshold = cut_number(problem, scratch, feature, here, missing, key)
         return left, threshold, int64(0)
-    part_all = problem.whole[PART_GROUPS]
-    n_groups = int64(call_address(part_all, (slots, feature, node, here, missing)))
+    n_groups = problem.steps.part_groups(slots, feature, node, here, missing)
     left = scratch.block_groups[BLOCK_LANES]
     if asks:
         all_left(scratch, n_groups)
@@ -445,9 +424,9 @@ def draw_question(slots, problem, nodes, node, scratch, feature, here, missing):
 @part
 def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
     """Search the features that are drawn for a node; returns the rows on the left."""
-    codes, whole, rank = scratch.block_codes, problem.whole, int64(0)
+    codes, rank = scratch.block_codes, int64(0)
     desk.best_score[rank] = -math.inf
-    desk.best_feature[rank] = whole[N_FEATURES]
+    desk.best_feature[rank] = problem.n_features
     best = uint64(0)
     for place in range(desk.words[WORD_DRAWN]):
         feature = desk.features[place]
@@ -457,8 +436,7 @@ def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
         )
         if left == uint64(0):
             continue
-        judged = (slots, feature, desk_at, here, left, missing)
-        if call_address(whole[JUDGE_BLOCK], judged) > 0.0:
+        if problem.steps.judge_block(slots, feature, desk_at, here, left, missing):
             best = left
             desk.best_threshold[rank] = threshold
             if n_groups > 0:
@@ -468,7 +446,7 @@ def search_set(slots, problem, nodes, node, scratch, desk, desk_at, here):
     return best
 
 
-@step
+@step(GrowBlock)
 def grow_block(slots, node, desk_at):
     """Grow a node of few rows, and all below it."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -488,14 +466,14 @@ def grow_block(slots, node, desk_at):
         list_features(problem, desk, scratch.varies, False, nodes.key[node])
         draw_features(problem, desk, scratch.varies, nodes.key[node], int64(0))
         ask_about_node(problem, nodes, node, scratch)
-        if problem.whole[N_LABELS] > 0:
+        if problem.sums.n_labels > 0:
             part_classes(problem, scratch, here)
         left = search_set(slots, problem, nodes, node, scratch, desk, desk_at, here)
         if left == uint64(0):
             continue
         note_split(problem, nodes, node, desk, 0)
         if problem.is_category[nodes.feature[node]]:
-            call_address(problem.whole[KEEP_SET], (slots, node, int64(0), desk_at))
+            problem.steps.keep_set(slots, node, 0, desk_at)
         middle = nodes.first[node] + count_bits(left)
         child = add_children(problem, nodes, node, middle, shared)
         for branch in range(2):
@@ -507,4 +485,3 @@ def grow_block(slots, node, desk_at):
             nodes.state[node] = SPLIT
             desk.words[WORD_LEAVES] += 1
             n_waiting += 2
-    return 0.0

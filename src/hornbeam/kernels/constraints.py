@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from numba import float64, int64
+from numba import int64
 
 from hornbeam.kernels.state import (
-    N_TOTALS,
     NODES_AT,
     PROBLEM_AT,
-    VALUE_AT,
-    VALUE_IS_TOTAL,
+    AboutNode,
     load_nodes,
     load_problem,
 )
 from hornbeam.runtime.kernel import inlined, step
-from hornbeam.runtime.pointers import SLOTS
 
 
 @inlined
 def value_of(problem, nodes, node):
     """The value that monotone constraints bound: mean, median or share of the last class."""
-    total = nodes.totals[node * problem.whole[N_TOTALS] + problem.whole[VALUE_AT]]
-    return total if problem.whole[VALUE_IS_TOTAL] else total / nodes.weight[node]
+    total = nodes.totals[node * problem.sums.n_totals + problem.sums.value_at]
+    return total if problem.sums.value_is_total else total / nodes.weight[node]
 
 
-@step
+@step(AboutNode)
 def hand_on_bounds(slots, node):
     """Bound the values of a node's children by its own bounds and by their middle.
 
@@ -43,7 +40,3 @@ def hand_on_bounds(slots, node):
         smaller = child if direction > 0 else child + 1
         nodes.upper[smaller] = between
         nodes.lower[2 * child + 1 - smaller] = between
-    return 0.0
-
-
-BOUNDS_SIGNATURE = float64(SLOTS, int64)

@@ -6,24 +6,19 @@ address, so that a tree that searches all features does not compile the drawing.
 
 from __future__ import annotations
 
-from numba import float64, int64, uint8
+from numba import int64, uint8
 
 from hornbeam.kernels.ranges import find_ranges
 from hornbeam.kernels.state import (
-    COUNT_CONSTANT,
-    KNOWS_CONSTANT,
-    MAX_FEATURES,
-    N_FEATURES,
     NODES_AT,
     PROBLEM_AT,
-    RANDOM_TIES,
-    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
     WORD_DRAWN,
     WORD_FEATURES,
     WORD_FOUND,
     WORD_MORE,
+    Plan,
     load_desk,
     load_nodes,
     load_problem,
@@ -32,14 +27,13 @@ from hornbeam.kernels.state import (
 )
 from hornbeam.runtime.atomics import NEXT_TASK
 from hornbeam.runtime.kernel import inlined, part, step
-from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import draw_below
 
 
 @inlined
 def recall_varying(problem, nodes, node, varies):
     """Note which features are not known to be constant in a node."""
-    n_features, knows = problem.whole[N_FEATURES], problem.whole[KNOWS_CONSTANT]
+    n_features, knows = problem.n_features, problem.rules.knows_constant
     for feature in range(n_features):
         varies[feature] = not (knows and nodes.constant[node * n_features + feature] != 0)
 
@@ -51,9 +45,9 @@ def list_features(problem, desk, varies, everyone, key):
     Where all of them are searched and ties are for the first to win, they are shuffled. (A
     list that only began anywhere would favour those behind many that are not as good.)
     """
-    whole, features = problem.whole, desk.features
-    n_features, constant_too = whole[N_FEATURES], uint8(everyone)
-    shuffled = whole[RANDOM_TIES] and whole[MAX_FEATURES] >= n_features
+    features = desk.features
+    n_features, constant_too = problem.n_features, uint8(everyone)
+    shuffled = problem.rules.random_ties and problem.rules.max_features >= n_features
     n_listed = int64(0)
     for feature in range(n_features):
         listed = varies[feature] | constant_too
@@ -66,7 +60,7 @@ def list_features(problem, desk, varies, everyone, key):
     desk.words[WORD_FEATURES] = n_listed
 
 
-@step
+@step(Plan)
 def plan_all(slots, node, desk_at, drawn):
     """List the features that are not known to be constant in a node, to search them all."""
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
@@ -75,7 +69,6 @@ def plan_all(slots, node, desk_at, drawn):
     list_features(problem, desk, scratch.varies, False, nodes.key[node])
     desk.words[WORD_DRAWN] = desk.words[WORD_FEATURES]
     desk.words[NEXT_TASK] = 0  # the others read it behind the next barrier
-    return 0.0
 
 
 @inlined
@@ -88,13 +81,13 @@ def draw_features(problem, desk, varies, key, drawn):
     though it is known to be constant is listed as -1.
     """
     words, features = desk.words, desk.features
-    counts, n_features = problem.whole[COUNT_CONSTANT], problem.whole[N_FEATURES]
+    counts, n_features = problem.rules.count_constant, problem.n_features
     n_candidates = words[WORD_FEATURES]
-    need = problem.whole[MAX_FEATURES] - words[WORD_FOUND]
+    need = problem.rules.max_features - words[WORD_FOUND]
     if counts and drawn > 0:
         need = int64(words[WORD_FOUND] == 0)
     last_place = min(drawn + max(int64(0), need), n_candidates)
-    if problem.whole[MAX_FEATURES] < n_features:
+    if problem.rules.max_features < n_features:
         for place in range(drawn, last_place):
             other = place + draw_below(key, place, n_candidates - place)
             chosen = features[other]
@@ -108,22 +101,18 @@ def draw_features(problem, desk, varies, key, drawn):
     words[NEXT_TASK] = drawn
 
 
-@step
+@step(Plan)
 def plan_drawn(slots, node, desk_at, drawn):
     """Draw the features of a node's next round; before the first one, list those that vary."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
     if drawn == 0:
-        if problem.whole[ROW_STRIDE] > 0:
+        if problem.row_stride > 0:
             first, last = int64(nodes.first[node]), int64(nodes.last[node])
             find_ranges(problem, rows.row, first, last, scratch)
         else:
             recall_varying(problem, nodes, node, scratch.varies)
-        everyone = problem.whole[COUNT_CONSTANT] != 0
+        everyone = problem.rules.count_constant
         list_features(problem, desk, scratch.varies, everyone, nodes.key[node])
     draw_features(problem, desk, scratch.varies, nodes.key[node], drawn)
-    return 0.0
-
-
-PLAN_SIGNATURE = float64(SLOTS, int64, int64, int64)

@@ -30,42 +30,18 @@ from hornbeam.kernels.split import (
     nothing_better,
 )
 from hornbeam.kernels.state import (
-    ASK_RANGES,
-    ASK_TIE,
     BEST_FIRST,
-    CAPACITY,
     CLOSED,
-    COUNT_CONSTANT,
     DONE,
     FULL,
-    GROW_BLOCK,
-    GROWTH,
-    KNOWS_CONSTANT,
     LEVEL_WISE,
-    MAX_FEATURES,
-    MAX_LEAVES,
-    N_FEATURES,
     NODES_AT,
-    NUMBER_ANEW,
-    PLAN,
     PROBLEM_AT,
-    RANDOM_CUTS,
     READY,
-    ROOM_NODES,
-    ROOM_SETS,
-    ROW_STRIDE,
     SCRATCH_AT,
-    SEARCH_TOGETHER,
-    SET_CAPACITY,
-    SETTLE,
-    SIFT,
     SPLIT,
     STOPPED,
-    TASK_ROWS,
     TEAM_DESK_AT,
-    THREADS,
-    TIES,
-    TILED,
     UNSEEN,
     WORD_DRAWN,
     WORD_FEATURES,
@@ -89,7 +65,6 @@ from hornbeam.runtime.atomics import (
     STOP,
     atomic_load,
     barrier,
-    call_address,
     claim,
 )
 from hornbeam.runtime.kernel import inlined, kernel, part
@@ -104,8 +79,8 @@ def push(slots, problem, desk, desk_at, node):
     place = desk.words[WORD_TAIL]
     desk.frontier[place] = node
     desk.words[WORD_TAIL] = place + 1
-    if problem.whole[GROWTH] == BEST_FIRST:
-        call_address(problem.whole[SIFT], (slots, desk_at, place))
+    if problem.rules.growth == BEST_FIRST:
+        problem.steps.sift(slots, desk_at, place)
 
 
 @inlined
@@ -114,16 +89,16 @@ def pop(slots, problem, desk, desk_at):
     frontier, words = desk.frontier, desk.words
     if words[WORD_HEAD] == words[WORD_TAIL]:
         return -1
-    if problem.whole[GROWTH] == LEVEL_WISE:
+    if problem.rules.growth == LEVEL_WISE:
         words[WORD_HEAD] += 1
         return frontier[words[WORD_HEAD] - 1]
     words[WORD_TAIL] -= 1
     last = words[WORD_TAIL]
     node = frontier[last]
-    if problem.whole[GROWTH] == BEST_FIRST and last > 0:
+    if problem.rules.growth == BEST_FIRST and last > 0:
         node = frontier[0]
         frontier[0] = frontier[last]
-        call_address(problem.whole[SIFT], (slots, desk_at, int64(0)))
+        problem.steps.sift(slots, desk_at, 0)
     return node
 
 
@@ -134,13 +109,13 @@ def pop(slots, problem, desk, desk_at):
 def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, shared):
     """Search listed features up to place ``last``, taking one after the other."""
     words = desk.words
-    n_features = problem.whole[N_FEATURES]
+    n_features = problem.n_features
     if is_small(nodes, node) and rank > 0:
         return
-    together = problem.whole[SEARCH_TOGETHER] != 0 and (is_small(nodes, node) or size == 1)
+    together = bool(problem.steps.search_together) and (is_small(nodes, node) or size == 1)
     # two rows are parted by the first random cut there is: the others need not be drawn
-    if together and not (problem.whole[RANDOM_CUTS] and is_pair(nodes, node)):
-        call_address(problem.whole[SEARCH_TOGETHER], (slots, node, desk_at))
+    if together and not (problem.rules.random_cuts and is_pair(nodes, node)):
+        problem.steps.search_together(slots, node, desk_at)
         return
     while True:
         place = claim(words, NEXT_TASK, 1, size == 1)
@@ -149,13 +124,12 @@ def search_round(slots, problem, nodes, node, desk, desk_at, rank, size, last, s
         feature = desk.features[place]
         if feature < 0:
             continue  # known to be constant
-        varies = call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
-        if varies > 0.0:
+        if problem.search[feature](slots, node, feature, rank, desk_at):
             claim(words, WORD_FOUND, 1, size == 1)
             if nothing_better(problem, nodes, node, desk, rank):
-                words[WORD_FOUND] = problem.whole[MAX_FEATURES]
+                words[WORD_FOUND] = problem.rules.max_features
                 return
-        elif problem.whole[KNOWS_CONSTANT]:
+        elif problem.rules.knows_constant:
             nodes.constant[node * n_features + feature] = 1
 
 
@@ -169,14 +143,14 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
     words = desk.words
     n_candidates, drawn = words[WORD_FEATURES], words[WORD_DRAWN]
     desk.best_score[rank] = -math.inf
-    desk.best_feature[rank] = problem.whole[N_FEATURES]
+    desk.best_feature[rank] = problem.n_features
     ask_about_node(problem, nodes, node, scratch)
-    desk.tie[rank] = scratch.real[ASK_TIE] if is_small(nodes, node) else 0.0
+    desk.tie[rank] = scratch.ask.tie if is_small(nodes, node) else 0.0
     # only the thread that plans knows the ranges
-    scratch.ask[ASK_RANGES] = rank == 0 and problem.whole[ROW_STRIDE] > 0
-    if problem.whole[NUMBER_ANEW] != 0:
-        call_address(problem.whole[NUMBER_ANEW], (slots, node))
-    one_round = problem.whole[ROW_STRIDE] > 0 and not problem.whole[COUNT_CONSTANT]
+    scratch.ask.has_ranges = rank == 0 and problem.row_stride > 0
+    if problem.steps.number_anew:
+        problem.steps.number_anew(slots, node)
+    one_round = problem.row_stride > 0 and not problem.rules.count_constant
     while True:
         search_round(slots, problem, nodes, node, desk, desk_at, rank, size, drawn, shared)
         barrier(words, size)
@@ -185,7 +159,7 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
         if rank == 0:
             words[WORD_MORE] = drawn
             if atomic_load(shared, STOP) == 0:
-                call_address(problem.whole[PLAN], (slots, node, desk_at, drawn))
+                problem.steps.plan(slots, node, desk_at, drawn)
         barrier(words, size)
         if words[WORD_MORE] == drawn:
             return
@@ -198,12 +172,12 @@ def search_node(slots, problem, nodes, node, scratch, desk, desk_at, rank, size,
 @inlined
 def has_room(problem, desk, shared):
     """Whether every thread can still make as many nodes and category sets as it does at once."""
-    whole = problem.whole
-    threads = whole[THREADS]
+    room = problem.room
+    threads = room.threads
     return (
-        atomic_load(shared, NODE_COUNT) + whole[ROOM_NODES] * threads <= whole[CAPACITY]
-        and atomic_load(shared, WORD_SETS) + whole[ROOM_SETS] * threads <= whole[SET_CAPACITY]
-        and desk.words[WORD_TAIL] + 2 <= whole[CAPACITY]
+        atomic_load(shared, NODE_COUNT) + room.nodes_at_once * threads <= room.nodes
+        and atomic_load(shared, WORD_SETS) + room.sets_at_once * threads <= room.sets
+        and desk.words[WORD_TAIL] + 2 <= room.nodes
     )
 
 
@@ -215,10 +189,10 @@ def adopt_children(slots, problem, nodes, node, desk, desk_at, tasks, shared):
     of its own (kernels/tile.py).
     """
     nodes.state[node] = SPLIT
-    may_set_aside = not problem.whole[TILED] and problem.whole[GROWTH] != BEST_FIRST
+    may_set_aside = not problem.tiled and problem.rules.growth != BEST_FIRST
     for branch in range(2):
         new = nodes.child[node] + 1 - branch  # the left child is taken first from a stack
-        if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.whole[TASK_ROWS]:
+        if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
             tasks[shared[WORD_TASKS]] = new
             shared[WORD_TASKS] += 1
         else:
@@ -250,7 +224,7 @@ def next_node(slots, problem, nodes, desk, desk_at, tasks, shared):
                 return node
             nodes.state[node] = CLOSED
             continue
-        if words[WORD_LEAVES] >= problem.whole[MAX_LEAVES]:
+        if words[WORD_LEAVES] >= problem.rules.max_leaves:
             return -1
         adopt_children(slots, problem, nodes, node, desk, desk_at, tasks, shared)
 
@@ -266,19 +240,19 @@ def expand(slots, desk_at, rank, size):
     scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
     words, shared = desk.words, load_desk(slots, TEAM_DESK_AT).words
     if rank == 0 and nodes.weight[0] == 0.0:  # the very first node is still to be summed up
-        call_address(problem.whole[SETTLE], (slots, int64(-1), desk_at, size))
+        problem.steps.settle(slots, -1, desk_at, size)
     while True:
         if rank == 0:
             node = next_node(slots, problem, nodes, desk, desk_at, scratch.tasks, shared)
             words[WORD_NODE] = node
             if node >= 0:
                 words[WORD_FOUND] = 0
-                if size == 1 and problem.whole[GROW_BLOCK] != 0 and is_block(nodes, node):
-                    call_address(problem.whole[GROW_BLOCK], (slots, int64(node), desk_at))
+                if size == 1 and problem.steps.grow_block and is_block(nodes, node):
+                    problem.steps.grow_block(slots, node, desk_at)
                     continue
-                call_address(problem.whole[PLAN], (slots, int64(node), desk_at, int64(0)))
-                if problem.whole[TIES] != 0 and not is_small(nodes, node):
-                    for feature in range(problem.whole[N_FEATURES]):
+                problem.steps.plan(slots, node, desk_at, 0)
+                if problem.rules.ties != 0 and not is_small(nodes, node):
+                    for feature in range(problem.n_features):
                         desk.feature_score[feature] = -math.inf
         barrier(words, size)
         if rank > 0 and atomic_load(shared, STOP) != 0:
@@ -294,8 +268,8 @@ def expand(slots, desk_at, rank, size):
         nodes.state[node] = CLOSED
         if atomic_load(shared, STOP) != 0:
             continue
-        if call_address(problem.whole[SETTLE], (slots, node, desk_at, size)) > 0.0:
-            if problem.whole[GROWTH] == BEST_FIRST:
+        if problem.steps.settle(slots, node, desk_at, size):
+            if problem.rules.growth == BEST_FIRST:
                 nodes.state[node] = READY
                 push(slots, problem, desk, desk_at, node)
             else:

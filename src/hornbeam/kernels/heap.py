@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64
-
-from hornbeam.kernels.state import NODES_AT, UNSEEN, WORD_TAIL, load_desk, load_nodes
+from hornbeam.kernels.state import (
+    NODES_AT,
+    UNSEEN,
+    WORD_TAIL,
+    Sift,
+    load_desk,
+    load_nodes,
+)
 from hornbeam.runtime.kernel import part, step
-from hornbeam.runtime.pointers import SLOTS
 
 
 @part
@@ -22,7 +26,7 @@ def comes_before(nodes, one, other):
     return gain_one > gain_other or (gain_one == gain_other and one < other)
 
 
-@step
+@step(Sift)
 def sift(slots, desk_at, place):
     """Bring the node at ``place`` of the frontier, the only one out of order, to its place."""
     nodes, desk = load_nodes(slots, NODES_AT), load_desk(slots, desk_at)
@@ -40,7 +44,3 @@ def sift(slots, desk_at, place):
         frontier[place] = frontier[child]
         place = child
     frontier[place] = moved
-    return 0.0
-
-
-SIFT_SIGNATURE = float64(SLOTS, int64, int64)

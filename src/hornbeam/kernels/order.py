@@ -8,27 +8,21 @@ entries, so that exact and histogram split finding are the same scan.
 
 from __future__ import annotations
 
-from numba import float64, int64, uint32, uint64
+from numba import int64, uint32, uint64
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.state import (
-    ASK_IN_SPARE,
-    BYTES,
-    N_CLASSES,
-    N_LABELS,
-    N_ROWS,
-    N_STATS,
     PROBLEM_AT,
     ROWS_AT,
     SCRATCH_AT,
-    UNIT_WEIGHTS,
+    CountCells,
+    SortRows,
     load_problem,
     load_rows,
     load_scratch,
 )
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, step
-from hornbeam.runtime.pointers import SLOTS
 
 INSERTION_LIMIT = 24
 MAX_DIGIT_BITS = 11
@@ -40,8 +34,8 @@ ENTRY_MASK = 0xFFFFFFFF  # the entry's half of a key
 @part
 def code_at(problem, feature, row):
     """Code of a row; a missing one is MISSING_RANK, whatever the width of the codes."""
-    place = feature * problem.whole[N_ROWS] + row
-    if problem.whole[BYTES]:
+    place = feature * problem.n_rows + row
+    if problem.as_bytes:
         code = uint32(problem.bins[place])
         return uint32(MISSING_RANK) if code == uint32(MISSING_BIN) else code
     return problem.ranks[place]
@@ -118,27 +112,24 @@ def sort_keys(keys, spare, count, low, high, counters):
     return in_spare
 
 
-@step
+@step(SortRows)
 def sort_rows(slots, feature, first, last):
     """List the rows of a node by ascending code, missing ones last.
 
-    Returns how many are not missing. The keys are in ``keys`` or, if ASK_IN_SPARE is set,
+    Returns how many are not missing. The keys are in ``keys`` or, if ``ask.in_spare`` is set,
     in ``spare_keys``.
     """
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     keys, spare = scratch.keys, scratch.spare_keys
-    scratch.ask[ASK_IN_SPARE] = 0
+    scratch.ask.in_spare = 0
     low, high, known = row_keys(problem, rows, feature, first, last, keys)
     if known > 0 and low < high:
-        scratch.ask[ASK_IN_SPARE] = sort_keys(keys, spare, known, low, high, scratch.counters)
-        if scratch.ask[ASK_IN_SPARE]:
+        scratch.ask.in_spare = sort_keys(keys, spare, known, low, high, scratch.counters)
+        if scratch.ask.in_spare:
             for i in range(known, last - first):
                 spare[i] = keys[i]
-    return float64(known)
-
-
-SORT_SIGNATURE = float64(SLOTS, int64, int64, int64)
+    return known
 
 
 @inlined
@@ -148,14 +139,14 @@ def note_codes(problem, scratch, feature, n_rows):
     Where most of them occur, looking at all is cheaper.
     """
     n_codes = problem.n_codes[feature]
-    note = n_codes * problem.whole[N_CLASSES] > n_rows
+    note = n_codes * problem.sums.n_classes > n_rows
     if not note:
         for word in range((n_codes >> 6) + 1):
             scratch.occupied[word] = ~uint64(0)
     return note
 
 
-@step
+@step(CountCells)
 def count_labels(slots, feature, first, last):
     """Histogram of a node's rows, each of weight 1: a cell per (code, class).
 
@@ -166,8 +157,8 @@ def count_labels(slots, feature, first, last):
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     cell_rows, occupied = scratch.cell_rows, scratch.occupied
-    n_codes, n_classes = problem.n_codes[feature], problem.whole[N_CLASSES]
-    offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
+    n_codes, n_classes = problem.n_codes[feature], problem.sums.n_classes
+    offset, as_bytes = feature * problem.n_rows, problem.as_bytes
     bins, ranks, row, labels = problem.bins, problem.ranks, rows.row, rows.labels
     if note_codes(problem, scratch, feature, last - first):
         for j in range(first, last):
@@ -175,7 +166,7 @@ def count_labels(slots, feature, first, last):
             code = min(code, n_codes)
             occupied[code >> 6] |= uint64(1) << uint64(code & 63)
             cell_rows[code * n_classes + labels[j]] += 1
-        return 0.0
+        return
     span = (n_codes + 1) * n_classes
     step = span if 4 * span <= COPIED_CELLS else 0
     for j in range(first, last):
@@ -186,18 +177,17 @@ def count_labels(slots, feature, first, last):
             for copy in range(1, 4):
                 cell_rows[cell] += cell_rows[copy * step + cell]
                 cell_rows[copy * step + cell] = 0
-    return 0.0
 
 
-@step
+@step(CountCells)
 def count_sums(slots, feature, first, last):
     """Histogram of a node's rows: a cell per (code, class), or per code for moments."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
-    n_stats, n_classes = problem.whole[N_STATS], problem.whole[N_CLASSES]
-    n_codes, one_label = problem.n_codes[feature], problem.whole[N_LABELS] == 1
+    n_stats, n_classes = problem.sums.n_stats, problem.sums.n_classes
+    n_codes, one_label = problem.n_codes[feature], problem.sums.n_labels == 1
     sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
-    offset, as_bytes = feature * problem.whole[N_ROWS], problem.whole[BYTES]
+    offset, as_bytes = feature * problem.n_rows, problem.as_bytes
     bins, ranks, row, stats = problem.bins, problem.ranks, rows.row, rows.stats
     note = note_codes(problem, scratch, feature, last - first)
     for j in range(first, last):
@@ -209,10 +199,6 @@ def count_sums(slots, feature, first, last):
         cell_rows[cell] += 1
         for s in range(n_stats):
             sums[cell * n_stats + s] += stats[j * n_stats + s]
-    return 0.0
-
-
-COUNT_SIGNATURE = float64(SLOTS, int64, int64, int64)
 
 
 @inlined
@@ -221,10 +207,10 @@ def cell_keys(problem, scratch, feature):
 
     Returns how many entries there are, and how many of them are not missing.
     """
-    whole = problem.whole
-    n_stats, n_classes, n_codes = whole[N_STATS], whole[N_CLASSES], problem.n_codes[feature]
-    from_rows = whole[N_LABELS] == 1 and whole[UNIT_WEIGHTS]
-    sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
+    sums, n_codes = problem.sums, problem.n_codes[feature]
+    n_stats, n_classes = sums.n_stats, sums.n_classes
+    from_rows = sums.n_labels == 1 and problem.weights.unit
+    cell_sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
     entry = 0
     known = 0
     for word in range((n_codes >> 6) + 1):
@@ -247,8 +233,9 @@ def cell_keys(problem, scratch, feature):
                         scratch.entry_stats[entry] = count
                     else:
                         for s in range(n_stats):
-                            scratch.entry_stats[entry * n_stats + s] = sums[cell * n_stats + s]
-                            sums[cell * n_stats + s] = 0.0
+                            at = cell * n_stats + s
+                            scratch.entry_stats[entry * n_stats + s] = cell_sums[at]
+                            cell_sums[at] = 0.0
                     entry += 1
             if code < n_codes:
                 known = entry

@@ -16,23 +16,8 @@ from numba import int64, uint64
 from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.state import (
-    ANSWER_KEY,
-    ANSWER_ROWS,
-    ANSWER_WEIGHT,
-    ASK_FIRST,
-    ASK_KEYS,
-    ASK_LAST,
-    ASK_LOWER,
-    ASK_MIN_LEAF,
-    ASK_MIN_WEIGHT,
-    ASK_MONOTONE,
-    ASK_N_OUTPUTS,
-    ASK_N_STATS,
-    ASK_ROWS,
-    ASK_START_ROWS,
-    ASK_START_WEIGHT,
-    ASK_UPPER,
-    ASK_WEIGHT,
+    Scan,
+    Summarise,
 )
 from hornbeam.runtime.kernel import part, step
 
@@ -166,12 +151,12 @@ def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, ea
             order[LEFT_MEDIAN * count + place] = median
 
 
-@step
-def scan_order(keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real):
+@step(Scan)
+def scan_order(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
     """Scan of the absolute error (see kernels/scan.py for the protocol)."""
-    n_keys, count = ask[ASK_KEYS], ask[ASK_ROWS]
-    n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
-    missing_left, bounded = ask[ASK_START_ROWS] > 0, ask[ASK_MONOTONE] != 0
+    n_keys, count = ask.n_keys, ask.n_rows
+    n_stats, n_outputs = ask.n_stats, ask.n_outputs
+    missing_left, bounded = ask.start_rows > 0, ask.monotone != 0
     for place in range(n_keys):
         order[LOSS * count + place] = 0.0
     for reverse in range(n_outputs):
@@ -188,44 +173,44 @@ def scan_order(keys, labels, stats, rows, class_start, total, start, left, right
             keys, stats, order, n_keys, count, n_stats,
             n_keys - 1, -1, -1, not missing_left, RIGHT_MEDIAN, bounded,
         )  # fmt: skip
-    left_rows = ask[ASK_START_ROWS]
-    left_weight = real[ASK_START_WEIGHT]
+    left_rows = ask.start_rows
+    left_weight = ask.start_weight
     best = -math.inf
     for place in range(n_keys):
         left_rows += 1
         left_weight += stats[int64(keys[place] & uint64(ENTRY_MASK)) * n_stats]
         if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
             continue
-        right_weight = real[ASK_WEIGHT] - left_weight
-        if left_rows < ask[ASK_MIN_LEAF] or left_weight < real[ASK_MIN_WEIGHT]:
+        right_weight = ask.weight - left_weight
+        if left_rows < ask.min_leaf or left_weight < ask.min_weight:
             continue
-        if count - left_rows < ask[ASK_MIN_LEAF] or right_weight < real[ASK_MIN_WEIGHT]:
+        if count - left_rows < ask.min_leaf or right_weight < ask.min_weight:
             break
-        if ask[ASK_MONOTONE] != 0 and not keeps_order(
-            ask[ASK_MONOTONE],
+        if ask.monotone != 0 and not keeps_order(
+            ask.monotone,
             order[LEFT_MEDIAN * count + place],
             order[RIGHT_MEDIAN * count + place],
-            real[ASK_LOWER],
-            real[ASK_UPPER],
+            ask.lower,
+            ask.upper,
         ):
             continue
         if -order[LOSS * count + place] > best:
             best = -order[LOSS * count + place]
-            ask[ANSWER_KEY] = place
-            ask[ANSWER_ROWS] = left_rows
+            ask.best_key = place
+            ask.best_rows = left_rows
     return best
 
 
-@step
-def sum_order(labels, stats, class_start, total, order, ask, real):
+@step(Summarise)
+def sum_order(labels, stats, class_start, total, order, ask):
     """Medians of a node's rows, and the mean absolute error around them."""
-    first, count = ask[ASK_FIRST], ask[ASK_LAST] - ask[ASK_FIRST]
-    n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
+    first, count = ask.first, ask.last - ask.first
+    n_stats, n_outputs = ask.n_stats, ask.n_outputs
     weight = 0.0
     for j in range(count):
         weight += stats[(first + j) * n_stats]
     total[0] = weight
-    real[ANSWER_WEIGHT] = weight
+    ask.summed_weight = weight
     loss = 0.0
     for output in range(n_outputs):
         for j in range(count):

@@ -9,24 +9,17 @@ returns the first row of the right side; growing calls the one that fits by its 
 
 from __future__ import annotations
 
-from numba import float64, int64, uint8
+from numba import int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.lanes import PART_LANES, copy_four, part_lanes
 from hornbeam.kernels.state import (
-    BYTES,
     LEFT,
-    MAX_CATEGORIES,
-    N_LABELS,
-    N_ROWS,
-    N_STATS,
     NODES_AT,
     PROBLEM_AT,
-    RANDOM_CUTS,
     ROWS_AT,
     SCRATCH_AT,
-    TILED,
-    UNIT_WEIGHTS,
+    PartRows,
     load_desk,
     load_nodes,
     load_problem,
@@ -34,7 +27,6 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.runtime.kernel import inlined, part, step
-from hornbeam.runtime.pointers import SLOTS
 
 NOT_LEFT = -1  # below every code
 FEW_ROWS = 16
@@ -43,8 +35,8 @@ FEW_ROWS = 16
 @inlined
 def find_category_sides(problem, scratch, desk, rank, feature, missing_left, row, first, n_rows):
     """List for each row of a node whether its category goes left."""
-    member_at, n_codes = rank * problem.whole[MAX_CATEGORIES], problem.n_codes[feature]
-    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    member_at, n_codes = rank * problem.max_categories, problem.n_codes[feature]
+    bins, offset = problem.bins, feature * problem.n_rows
     sides, row_sides = scratch.sides, scratch.row_sides
     for code in range(n_codes):
         sides[code] = desk.member[member_at + code] == LEFT
@@ -58,11 +50,11 @@ def find_number_sides(
     problem, nodes, node, scratch, feature, cut, missing_left, row, first, n_rows
 ):
     """List for each row of a node whether it is below the cut; note the codes next to it."""
-    bins, offset, row_sides = problem.bins, feature * problem.whole[N_ROWS], scratch.row_sides
+    bins, offset, row_sides = problem.bins, feature * problem.n_rows, scratch.row_sides
     missing, last_left, missing_side = uint8(MISSING_BIN), uint8(cut), uint8(missing_left)
     for i in range(n_rows):
         row_sides[i] = bins[offset + row[first + i]]
-    if not problem.whole[RANDOM_CUTS]:
+    if not problem.rules.random_cuts:
         low, high = uint8(0), missing
         for i in range(n_rows):
             code = row_sides[i]
@@ -140,7 +132,7 @@ def move_together(rows, scratch, first, n_rows, n_labels, n_stats):
     return left
 
 
-@step
+@step(PartRows)
 def part_labelled(slots, node, desk_at, rank):
     """Part rows that have one label and one weight each; codes are bins."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -148,16 +140,16 @@ def part_labelled(slots, node, desk_at, rank):
     desk, row_sides = load_desk(slots, desk_at), scratch.row_sides
     first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
     if n_rows < FEW_ROWS:
-        n_stats = int64(not problem.whole[UNIT_WEIGHTS])
-        return float64(move_together(rows, scratch, first, n_rows, 1, n_stats))
+        n_stats = int64(not problem.weights.unit)
+        return move_together(rows, scratch, first, n_rows, 1, n_stats)
     left = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
     move(rows.labels, scratch.spare_labels, row_sides, first, n_rows)
-    if not problem.whole[UNIT_WEIGHTS]:  # they are all alike
+    if not problem.weights.unit:  # they are all alike
         move(rows.stats, scratch.spare_stats, row_sides, first, n_rows)
-    return float64(left)
+    return left
 
 
-@step
+@step(PartRows)
 def part_moments(slots, node, desk_at, rank):
     """Part rows that have three moments each; codes are bins."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -166,7 +158,7 @@ def part_moments(slots, node, desk_at, rank):
     stats, spare_stats = rows.stats, scratch.spare_stats
     first, n_rows = find_sides(problem, rows, nodes, node, scratch, desk, rank)
     if n_rows < FEW_ROWS:
-        return float64(move_together(rows, scratch, first, n_rows, 0, 3))
+        return move_together(rows, scratch, first, n_rows, 0, 3)
     middle = move(rows.row, scratch.spare_row, row_sides, first, n_rows)
     left, right = 3 * first, int64(0)
     # The fourth is the next row's first: it is written where it was, or where nobody reads.
@@ -183,10 +175,10 @@ def part_moments(slots, node, desk_at, rank):
     right += 3 - goes_left
     for i in range(right):
         stats[left + i] = spare_stats[i]
-    return float64(middle)
+    return middle
 
 
-@step
+@step(PartRows)
 def part_rows(slots, node, desk_at, rank):
     """Part rows in the general case: any labels, statistics and codes."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -194,11 +186,11 @@ def part_rows(slots, node, desk_at, rank):
     desk = load_desk(slots, desk_at)
     feature, cut = desk.best_feature[rank], desk.best_cut[rank]
     missing_left = desk.best_missing_left[rank]
-    category, as_bytes = problem.is_category[feature], problem.whole[BYTES]
+    category, as_bytes = problem.is_category[feature], problem.as_bytes
     missing_code = MISSING_BIN if as_bytes else MISSING_RANK
-    member_at = rank * problem.whole[MAX_CATEGORIES]
-    n_labels, n_stats = problem.whole[N_LABELS], problem.whole[N_STATS]
-    offset = feature * problem.whole[N_ROWS]
+    member_at = rank * problem.max_categories
+    n_labels, n_stats = problem.sums.n_labels, problem.sums.n_stats
+    offset = feature * problem.n_rows
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     low_code, high_code = int64(NOT_LEFT), int64(MISSING_RANK)
     low_row, high_row = int64(0), int64(0)
@@ -220,10 +212,7 @@ def part_rows(slots, node, desk_at, rank):
     left = move_together(rows, scratch, first, last - first, n_labels, n_stats)
     nodes.low_code[node] = low_code
     nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1
-    tiled = problem.whole[TILED]
+    tiled = problem.tiled
     nodes.low_row[node] = problem.origin[low_row] if tiled else low_row
     nodes.high_row[node] = problem.origin[high_row] if tiled else high_row
-    return float64(left)
-
-
-PART_SIGNATURE = float64(SLOTS, int64, int64, int64)
+    return left

@@ -9,7 +9,6 @@ from __future__ import annotations
 from numba import uint8
 
 from hornbeam.kernels.lanes import LANES, span_lanes
-from hornbeam.kernels.state import ROW_STRIDE
 from hornbeam.runtime.kernel import part
 
 
@@ -19,7 +18,7 @@ def find_ranges(problem, row, first, last, scratch):
 
     A feature varies if it has two codes in the node, or one and missing values.
     """
-    stride = problem.whole[ROW_STRIDE]
+    stride = problem.row_stride
     low, high, top, varies = scratch.low, scratch.high, scratch.top, scratch.varies
     for lane in range(0, stride, LANES):
         span_lanes(problem.by_row, stride, row, first, last, lane, low, high, top)

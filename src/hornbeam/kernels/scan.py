@@ -15,58 +15,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from numba import float64, int32, int64, uint64
+from numba import float64, int64, uint64
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.state import (
-    ANSWER_KEY,
-    ANSWER_ROWS,
-    ANSWER_WEIGHT,
-    ASK_CELLS,
-    ASK_FIRST,
-    ASK_KEYS,
-    ASK_LAST,
-    ASK_LOWER,
-    ASK_MIN_LEAF,
-    ASK_MIN_WEIGHT,
-    ASK_MONOTONE,
-    ASK_N_LABELS,
-    ASK_N_OUTPUTS,
-    ASK_N_STATS,
-    ASK_N_TOTALS,
-    ASK_ROWS,
-    ASK_START_ROWS,
-    ASK_START_WEIGHT,
-    ASK_UNIT_WEIGHTS,
-    ASK_UPPER,
-    ASK_WEIGHT,
-    ASK_WHOLE_WEIGHTS,
+    Scan,
+    Summarise,
 )
 from hornbeam.runtime.kernel import part, step
-from hornbeam.runtime.pointers import pointer_type
-
-# keys, labels, stats, rows per entry, class_start, total, start, left, right, order, ask, real
-SCAN_SIGNATURE = float64(
-    pointer_type(uint64),
-    pointer_type(int32),
-    pointer_type(float64),
-    pointer_type(int32),
-    pointer_type(int64),
-    *([pointer_type(float64)] * 5),
-    pointer_type(int64),
-    pointer_type(float64),
-)
-# labels, stats, class_start, total, order, ask, real
-SUMMARY_SIGNATURE = float64(
-    pointer_type(int32),
-    pointer_type(float64),
-    pointer_type(int64),
-    pointer_type(float64),
-    pointer_type(float64),
-    pointer_type(int64),
-    pointer_type(float64),
-)
 
 
 @part
@@ -84,24 +41,22 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
     they are known without rounding errors (the weights are whole numbers), else negative.
     """
 
-    def scan_classes(
-        keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
-    ):
-        n_classes = ask[ASK_N_TOTALS]
+    def scan_classes(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
+        n_classes = ask.n_totals
         for k in range(n_classes):
             left[k] = start[k]
-        n_keys, n_labels = ask[ASK_KEYS], ask[ASK_N_LABELS]
-        left_rows, node_rows = ask[ASK_START_ROWS], ask[ASK_ROWS]
-        left_weight, weight = real[ASK_START_WEIGHT], real[ASK_WEIGHT]
-        min_leaf, min_weight = ask[ASK_MIN_LEAF], real[ASK_MIN_WEIGHT]
-        cells, monotone = ask[ASK_CELLS], ask[ASK_MONOTONE]
+        n_keys, n_labels = ask.n_keys, ask.n_labels
+        left_rows, node_rows = ask.start_rows, ask.n_rows
+        left_weight, weight = ask.start_weight, ask.weight
+        min_leaf, min_weight = ask.min_leaf, ask.min_weight
+        cells, monotone = ask.cells, ask.monotone
         best = -math.inf
         left_squares, right_squares = 0.0, 0.0
         for k in range(n_classes):
             right[k] = total[k] - left[k]
             left_squares += left[k] * left[k]
             right_squares += right[k] * right[k]
-        whole_weights = ask[ASK_WHOLE_WEIGHTS] and n_labels == 1
+        whole_weights = ask.whole_weights and n_labels == 1
         for place in range(n_keys):
             entry = int64(keys[place] & uint64(ENTRY_MASK))
             entry_weight = stats[entry]
@@ -128,19 +83,19 @@ def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
                 monotone,
                 left[n_classes - 1] / left_weight,
                 right[n_classes - 1] / right_weight,
-                real[ASK_LOWER],
-                real[ASK_UPPER],
+                ask.lower,
+                ask.upper,
             ):
                 continue
             squares = (left_squares, right_squares) if whole_weights else (-1.0, -1.0)
             value = score(left, right, left_weight, right_weight, class_start, n_labels, squares)
             if value > best:
                 best = value
-                ask[ANSWER_KEY] = place
-                ask[ANSWER_ROWS] = left_rows
+                ask.best_key = place
+                ask.best_rows = left_rows
         return best
 
-    return step(scan_classes, variant)
+    return step(Scan, variant)(scan_classes)
 
 
 def make_class_summary(impurity: Callable[..., float], variant: str | None) -> Any:
@@ -149,16 +104,16 @@ def make_class_summary(impurity: Callable[..., float], variant: str | None) -> A
     Without rows ``total`` holds the class weights of the one output already.
     """
 
-    def sum_classes(labels, stats, class_start, total, order, ask, real):
-        n_labels = ask[ASK_N_LABELS]
-        n_classes = ask[ASK_N_TOTALS]
-        first, last = ask[ASK_FIRST], ask[ASK_LAST]
+    def sum_classes(labels, stats, class_start, total, order, ask):
+        n_labels = ask.n_labels
+        n_classes = ask.n_totals
+        first, last = ask.first, ask.last
         weight = 0.0
         for k in range(n_classes):
             if first < last:
                 total[k] = 0.0
             weight += total[k]
-        if ask[ASK_UNIT_WEIGHTS] and n_labels == 1 and n_classes == 2:
+        if ask.unit_weights and n_labels == 1 and n_classes == 2:
             second = int64(0)
             for j in range(first, last):  # many rows at a time: no sum waits for another
                 second += labels[j]
@@ -170,24 +125,22 @@ def make_class_summary(impurity: Callable[..., float], variant: str | None) -> A
                 weight += stats[j]
                 for output in range(n_labels):
                     total[labels[j * n_labels + output]] += stats[j]
-        real[ANSWER_WEIGHT] = weight
+        ask.summed_weight = weight
         return impurity(total, weight, class_start, n_labels)
 
-    return step(sum_classes, variant)
+    return step(Summarise, variant)(sum_classes)
 
 
 def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
     """Scan of moments (weight, sums, sums of squares); ``score(left, right, n_outputs)``."""
 
-    def scan_moments(
-        keys, labels, stats, rows, class_start, total, start, left, right, order, ask, real
-    ):
-        n_keys, n_stats, n_outputs = ask[ASK_KEYS], ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
+    def scan_moments(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
+        n_keys, n_stats, n_outputs = ask.n_keys, ask.n_stats, ask.n_outputs
         for s in range(n_stats):
             left[s] = start[s]
-        left_rows, node_rows = ask[ASK_START_ROWS], ask[ASK_ROWS]
-        min_leaf, min_weight = ask[ASK_MIN_LEAF], real[ASK_MIN_WEIGHT]
-        cells, monotone = ask[ASK_CELLS], ask[ASK_MONOTONE]
+        left_rows, node_rows = ask.start_rows, ask.n_rows
+        min_leaf, min_weight = ask.min_leaf, ask.min_weight
+        cells, monotone = ask.cells, ask.monotone
         best = -math.inf
         for place in range(n_keys):
             entry = int64(keys[place] & uint64(ENTRY_MASK))
@@ -207,18 +160,18 @@ def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
                 monotone,
                 left[1] / left[0],
                 right[1] / right[0],
-                real[ASK_LOWER],
-                real[ASK_UPPER],
+                ask.lower,
+                ask.upper,
             ):
                 continue
             value = score(left, right, n_outputs)
             if value > best:
                 best = value
-                ask[ANSWER_KEY] = place
-                ask[ANSWER_ROWS] = left_rows
+                ask.best_key = place
+                ask.best_rows = left_rows
         return best
 
-    return step(scan_moments, variant)
+    return step(Scan, variant)(scan_moments)
 
 
 def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> Any:
@@ -227,11 +180,11 @@ def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> 
     Without rows ``total`` holds the moments already.
     """
 
-    def sum_moments(labels, stats, class_start, total, order, ask, real):
-        n_stats, n_outputs = ask[ASK_N_STATS], ask[ASK_N_OUTPUTS]
-        first, last = ask[ASK_FIRST], ask[ASK_LAST]
+    def sum_moments(labels, stats, class_start, total, order, ask):
+        n_stats, n_outputs = ask.n_stats, ask.n_outputs
+        first, last = ask.first, ask.last
         if first == last:
-            real[ANSWER_WEIGHT] = total[0]
+            ask.summed_weight = total[0]
             return impurity(total, n_outputs)
         if n_stats == 3:
             weight, sum_, second = 0.0, 0.0, 0.0
@@ -253,8 +206,8 @@ def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> 
                 there = stats[first * n_stats + s] * stats[j * n_stats]
                 pure = pure and abs(here - there) <= 4.0 * EPSILON * abs(there)
             j += 1
-        real[ANSWER_WEIGHT] = total[0]
+        ask.summed_weight = total[0]
         # sums of equal values carry rounding errors that look like an impurity
         return 0.0 if pure else impurity(total, n_outputs)
 
-    return step(sum_moments, variant)
+    return step(Summarise, variant)(sum_moments)

@@ -4,45 +4,26 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64
+from numba import int64
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.split import ask_about_node, is_small
 from hornbeam.kernels.state import (
-    ANSWER_WEIGHT,
-    ASK_FIRST,
-    ASK_LAST,
-    ASK_TIE,
-    CONSTRAINED,
-    HAND_ON_BOUNDS,
-    KEEP_SET,
-    KNOWS_CONSTANT,
-    MIN_DECREASE,
-    N_FEATURES,
-    N_LABELS,
-    N_TOTALS,
     NODES_AT,
-    PART,
     PROBLEM_AT,
-    RANDOM_CUTS,
     ROWS_AT,
     SCRATCH_AT,
-    SUMMARY,
     TEAM_DESK_AT,
-    THREADS,
-    TIES,
-    TOTAL_WEIGHT,
     UNSEEN,
-    WHOLE_WEIGHTS,
+    Settle,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import NODE_COUNT, call_address, claim
+from hornbeam.runtime.atomics import NODE_COUNT, claim
 from hornbeam.runtime.kernel import inlined, part, step
-from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive
 
 
@@ -64,34 +45,25 @@ def prefer_lower(slots, problem, nodes, node, scratch, desk, desk_at, rank):
 
     Its split is searched once more: what was kept is that of the best score.
     """
-    least = desk.best_score[rank] - scratch.real[ASK_TIE]
+    least = desk.best_score[rank] - scratch.ask.tie
     feature = int64(0)
     while desk.feature_score[feature] < least:
         feature += 1
     if feature < desk.best_feature[rank]:
         desk.best_score[rank] = -math.inf
-        call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+        problem.search[feature](slots, node, feature, rank, desk_at)
 
 
 @part
 def summarise(problem, rows, nodes, node, scratch, first, last):
     """Totals, weight and impurity of a node from these rows; from its totals if none."""
-    scratch.ask[ASK_FIRST] = first
-    scratch.ask[ASK_LAST] = last
-    nodes.impurity[node] = call_address(
-        problem.whole[SUMMARY],
-        (
-            rows.labels,
-            rows.stats,
-            problem.class_start,
-            scratch.total,
-            scratch.order,
-            scratch.ask,
-            scratch.real,
-        ),
+    scratch.ask.first = first
+    scratch.ask.last = last
+    nodes.impurity[node] = problem.steps.summarise(
+        rows.labels, rows.stats, problem.class_start, scratch.total, scratch.order, scratch.ask
     )
-    nodes.weight[node] = scratch.real[ANSWER_WEIGHT]
-    n_totals = problem.whole[N_TOTALS]
+    nodes.weight[node] = scratch.ask.summed_weight
+    n_totals = problem.sums.n_totals
     for k in range(n_totals):
         nodes.totals[node * n_totals + k] = scratch.total[k]
 
@@ -101,7 +73,7 @@ def note_split(problem, nodes, node, desk, rank):
     """Write down the best split of a node, but for its category set."""
     nodes.feature[node] = desk.best_feature[rank]
     nodes.missing_left[node] = desk.best_missing_left[rank]
-    if problem.whole[RANDOM_CUTS]:
+    if problem.rules.random_cuts:
         nodes.threshold[node] = desk.best_threshold[rank]
 
 
@@ -111,17 +83,17 @@ def note_gain(problem, nodes, node, child):
     left, right = nodes.weight[child], nodes.weight[child + 1]
     remaining = left * nodes.impurity[child] + right * nodes.impurity[child + 1]
     decrease = nodes.impurity[node] - remaining / (left + right)
-    gain = nodes.weight[node] / problem.real[TOTAL_WEIGHT] * decrease
+    gain = nodes.weight[node] / nodes.weight[0] * decrease
     nodes.gain[node] = gain
-    return gain + EPSILON >= problem.real[MIN_DECREASE]
+    return gain + EPSILON >= problem.rules.min_decrease
 
 
 @inlined
 def add_children(problem, nodes, node, middle, shared):
     """Add both children of a node whose rows are parted at ``middle``; returns the first."""
-    child = claim(shared, NODE_COUNT, 2, problem.whole[THREADS] == 1)
+    child = claim(shared, NODE_COUNT, 2, problem.room.threads == 1)
     nodes.child[node] = child
-    n_features = problem.whole[N_FEATURES]
+    n_features = problem.n_features
     for branch in range(2):
         new = child + branch
         nodes.first[new] = middle if branch else nodes.first[node]
@@ -129,7 +101,7 @@ def add_children(problem, nodes, node, middle, shared):
         nodes.depth[new] = nodes.depth[node] + 1
         nodes.state[new] = UNSEEN
         nodes.key[new] = derive(nodes.key[node], branch)
-        if problem.whole[KNOWS_CONSTANT]:
+        if problem.rules.knows_constant:
             for f in range(n_features):
                 nodes.constant[new * n_features + f] = nodes.constant[node * n_features + f]
     return child
@@ -140,10 +112,10 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
     """Make both children of a node whose rows are parted at ``middle``."""
     child = add_children(problem, nodes, node, middle, shared)
     # Where sums are exact, the totals of the larger child are what the smaller one leaves.
-    subtract = problem.whole[WHOLE_WEIGHTS] and problem.whole[N_LABELS] == 1
+    subtract = problem.weights.whole and problem.sums.n_labels == 1
     left_rows, right_rows = middle - nodes.first[node], nodes.last[node] - middle
     smaller = child + int64(right_rows < left_rows)
-    n_totals = problem.whole[N_TOTALS]
+    n_totals = problem.sums.n_totals
     for turn in range(2):
         new = smaller if turn == 0 else 2 * child + 1 - smaller
         first, last = int64(nodes.first[new]), int64(nodes.last[new])
@@ -156,9 +128,9 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
     return child
 
 
-@step
+@step(Settle)
 def settle(slots, node, desk_at, size):
-    """Turn the best split of a node into children; returns 1 if the gain is large enough.
+    """Turn the best split of a node into children; returns whether the gain is large enough.
 
     Node -1 stands for the root, which is only to be summed up.
     """
@@ -169,22 +141,18 @@ def settle(slots, node, desk_at, size):
     if node < 0:
         first, last = int64(nodes.first[0]), int64(nodes.last[0])
         summarise(problem, rows, nodes, 0, scratch, first, last)
-        problem.real[TOTAL_WEIGHT] = nodes.weight[0]
-        return 0.0
+        return False
     rank = best_rank(desk, size)
     if desk.best_score[rank] == -math.inf:
-        return 0.0
-    if problem.whole[TIES] != 0 and not is_small(nodes, node):
+        return False
+    if problem.rules.ties != 0 and not is_small(nodes, node):
         prefer_lower(slots, problem, nodes, node, scratch, desk, desk_at, rank)
     feature = desk.best_feature[rank]
     note_split(problem, nodes, node, desk, rank)
-    middle = int64(call_address(problem.whole[PART], (slots, node, desk_at, rank)))
+    middle = problem.steps.part(slots, node, desk_at, rank)
     if problem.is_category[feature]:
-        call_address(problem.whole[KEEP_SET], (slots, node, rank, desk_at))
+        problem.steps.keep_set(slots, node, rank, desk_at)
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
-    if problem.whole[CONSTRAINED]:
-        call_address(problem.whole[HAND_ON_BOUNDS], (slots, node))
-    return float64(note_gain(problem, nodes, node, child))
-
-
-SETTLE_SIGNATURE = float64(SLOTS, int64, int64, int64)
+    if problem.rules.constrained:
+        problem.steps.hand_on_bounds(slots, node)
+    return note_gain(problem, nodes, node, child)

@@ -11,64 +11,20 @@ from __future__ import annotations
 
 import math
 
-from numba import float64, int64, uint64
+from numba import int64, uint64
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.lanes import BLOCK_LANES
 from hornbeam.kernels.order import ENTRY_MASK, cell_keys
 from hornbeam.kernels.state import (
-    ANSWER_KEY,
-    ANSWER_ROWS,
-    ASK_ALL_KEYS,
-    ASK_ANEW,
-    ASK_CELLS,
-    ASK_FIRST,
-    ASK_IN_SPARE,
-    ASK_KEYS,
-    ASK_LOWER,
-    ASK_MIN_LEAF,
-    ASK_MIN_WEIGHT,
-    ASK_MONOTONE,
-    ASK_N_LABELS,
-    ASK_N_OUTPUTS,
-    ASK_N_STATS,
-    ASK_N_TOTALS,
-    ASK_OWED,
-    ASK_ROWS,
-    ASK_START_ROWS,
-    ASK_START_WEIGHT,
-    ASK_TIE,
-    ASK_UNIT_WEIGHTS,
-    ASK_UPPER,
-    ASK_WEIGHT,
-    ASK_WHOLE,
-    ASK_WHOLE_WEIGHTS,
-    CELL_LIMIT,
-    CONSTRAINED,
-    COUNT,
-    MAX_DEPTH,
-    MAX_FEATURES,
-    MIN_LEAF,
-    MIN_SPLIT,
-    MIN_WEIGHT_LEAF,
-    N_CLASSES,
-    N_FEATURES,
-    N_LABELS,
-    N_OUTPUTS,
-    N_STATS,
-    N_TOTALS,
     NODES_AT,
-    ORDER,
-    PERFECT_SCORE,
     PROBLEM_AT,
     ROWS_AT,
-    ROWS_ONLY,
-    SCAN,
     SCRATCH_AT,
-    SORT,
-    UNIT_WEIGHTS,
-    WHOLE_WEIGHTS,
     WORD_FIRST_WINS,
+    AboutNode,
+    OrderEntries,
+    Search,
     load_desk,
     load_nodes,
     load_problem,
@@ -76,9 +32,7 @@ from hornbeam.kernels.state import (
     load_scratch,
 )
 from hornbeam.kernels.ties import tie_of
-from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, step
-from hornbeam.runtime.pointers import SLOTS
 
 # A histogram pays while there are at most this many codes per row of the node (64 of them
 # are passed over at a time if no row has them).
@@ -92,29 +46,29 @@ SMALL_ROWS = 256
 @part
 def ask_about_node(problem, nodes, node, scratch):
     """Fill in the parts of a scan's question that are the same for all features."""
-    ask, real = scratch.ask, scratch.real
-    ask[ASK_ROWS] = nodes.last[node] - nodes.first[node]
-    ask[ASK_FIRST] = nodes.first[node]
-    ask[ASK_MIN_LEAF] = problem.whole[MIN_LEAF]
-    ask[ASK_N_STATS] = problem.whole[N_STATS]
-    ask[ASK_N_LABELS] = problem.whole[N_LABELS]
-    ask[ASK_N_OUTPUTS] = problem.whole[N_OUTPUTS]
-    ask[ASK_WHOLE_WEIGHTS] = problem.whole[WHOLE_WEIGHTS]
-    ask[ASK_UNIT_WEIGHTS] = problem.whole[UNIT_WEIGHTS]
-    real[ASK_WEIGHT] = nodes.weight[node]
-    real[ASK_MIN_WEIGHT] = problem.real[MIN_WEIGHT_LEAF]
-    if problem.whole[CONSTRAINED]:
-        real[ASK_LOWER] = nodes.lower[node]
-        real[ASK_UPPER] = nodes.upper[node]
-    real[ASK_TIE] = tie_of(problem, nodes, node)
-    n_totals = problem.whole[N_TOTALS]
-    ask[ASK_N_TOTALS] = n_totals
-    ask[ASK_ANEW] = 0
+    ask = scratch.ask
+    ask.n_rows = nodes.last[node] - nodes.first[node]
+    ask.first = nodes.first[node]
+    ask.min_leaf = problem.rules.min_leaf
+    ask.n_stats = problem.sums.n_stats
+    ask.n_labels = problem.sums.n_labels
+    ask.n_outputs = problem.sums.n_outputs
+    ask.whole_weights = problem.weights.whole
+    ask.unit_weights = problem.weights.unit
+    ask.weight = nodes.weight[node]
+    ask.min_weight = problem.weights.min_leaf
+    if problem.rules.constrained:
+        ask.lower = nodes.lower[node]
+        ask.upper = nodes.upper[node]
+    ask.tie = tie_of(problem, nodes, node)
+    n_totals = problem.sums.n_totals
+    ask.n_totals = n_totals
+    ask.anew = False
     for k in range(n_totals):
         scratch.total[k] = nodes.totals[node * n_totals + k]
 
 
-@step
+@step(AboutNode)
 def number_anew(slots, node):
     """Number the classes that a node has from 0 up, so that the others cost no time.
 
@@ -122,7 +76,7 @@ def number_anew(slots, node):
     """
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    n_classes, n_present = problem.whole[N_TOTALS], 0
+    n_classes, n_present = problem.sums.n_totals, 0
     for k in range(n_classes):
         scratch.new_number[k] = n_present
         if scratch.total[k] > 0.0:
@@ -131,13 +85,9 @@ def number_anew(slots, node):
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     for j in range(first, last):
         scratch.labels[j - first] = scratch.new_number[rows.labels[j]]
-    scratch.ask[ASK_N_TOTALS] = n_present
-    scratch.ask[ASK_ANEW] = 1
+    scratch.ask.n_totals = n_present
+    scratch.ask.anew = True
     scratch.class_span[1] = n_present
-    return 0.0
-
-
-NUMBER_SIGNATURE = float64(SLOTS, int64)
 
 
 @inlined
@@ -149,13 +99,13 @@ def is_small(nodes, node):
 @inlined
 def may_split(problem, nodes, node):
     """Whether the pre-pruning rules let a node be searched at all."""
-    whole, real = problem.whole, problem.real
+    rules = problem.rules
     count = nodes.last[node] - nodes.first[node]
     return (
-        nodes.depth[node] < whole[MAX_DEPTH]
-        and count >= whole[MIN_SPLIT]
-        and count >= 2 * whole[MIN_LEAF]
-        and nodes.weight[node] >= 2 * real[MIN_WEIGHT_LEAF]
+        nodes.depth[node] < rules.max_depth
+        and count >= rules.min_split
+        and count >= 2 * rules.min_leaf
+        and nodes.weight[node] >= 2 * problem.weights.min_leaf
         and nodes.impurity[node] > EPSILON
     )
 
@@ -180,8 +130,8 @@ def nothing_better(problem, nodes, node, desk, rank):
     all features are searched, ties are for the first of them to win. In larger nodes what
     is found first depends on the threads.
     """
-    sampled = problem.whole[MAX_FEATURES] < problem.whole[N_FEATURES]
-    perfect = sampled and desk.best_score[rank] >= problem.real[PERFECT_SCORE]
+    sampled = problem.rules.max_features < problem.n_features
+    perfect = sampled and desk.best_score[rank] >= problem.sums.perfect_score
     parted = is_pair(nodes, node) and desk.best_score[rank] > -math.inf
     return is_small(nodes, node) and (perfect or parted)
 
@@ -189,22 +139,22 @@ def nothing_better(problem, nodes, node, desk, rank):
 @inlined
 def present_keys(scratch):
     """The array that holds the present key list."""
-    return scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
+    return scratch.spare_keys if scratch.ask.in_spare else scratch.keys
 
 
 @inlined
 def put_missing_left(rows, scratch):
     """Sum the entries whose code is missing: they are on the left before the scan starts."""
-    ask, start, cells = scratch.ask, scratch.start, scratch.ask[ASK_CELLS]
+    ask, start, cells = scratch.ask, scratch.start, scratch.ask.cells
     keys = present_keys(scratch)
     labels = scratch.entry_labels if cells else rows.labels
     stats = scratch.entry_stats if cells else rows.stats
-    n_labels, n_stats = ask[ASK_N_LABELS], ask[ASK_N_STATS]
-    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
+    n_labels, n_stats = ask.n_labels, ask.n_stats
+    for i in range(ask.n_keys, ask.n_all_keys):
         entry = int64(keys[i] & uint64(ENTRY_MASK))
         weight = stats[entry * n_stats]
-        scratch.real[ASK_START_WEIGHT] += weight
-        ask[ASK_START_ROWS] += scratch.entry_rows[entry] if cells else 1
+        scratch.ask.start_weight += weight
+        ask.start_rows += scratch.entry_rows[entry] if cells else 1
         for output in range(n_labels):
             start[labels[entry * n_labels + output]] += weight
         if n_labels == 0:
@@ -215,32 +165,28 @@ def put_missing_left(rows, scratch):
 @inlined
 def put_nothing_left(scratch):
     """Start a scan with an empty left side."""
-    for k in range(scratch.ask[ASK_N_TOTALS]):
+    for k in range(scratch.ask.n_totals):
         scratch.start[k] = 0.0
-    scratch.ask[ASK_START_ROWS] = 0
-    scratch.real[ASK_START_WEIGHT] = 0.0
+    scratch.ask.start_rows = 0
+    scratch.ask.start_weight = 0.0
 
 
 @inlined
 def scan(problem, rows, scratch):
     """Best score over the cuts of the present key list."""
-    cells = scratch.ask[ASK_CELLS]
-    return call_address(
-        problem.whole[SCAN],
-        (
-            present_keys(scratch),
-            scratch.entry_labels if cells else rows.labels,
-            scratch.entry_stats if cells else rows.stats,
-            scratch.entry_rows,
-            problem.class_start,
-            scratch.total,
-            scratch.start,
-            scratch.left,
-            scratch.right,
-            scratch.order,
-            scratch.ask,
-            scratch.real,
-        ),
+    cells = scratch.ask.cells
+    return problem.steps.scan(
+        present_keys(scratch),
+        scratch.entry_labels if cells else rows.labels,
+        scratch.entry_stats if cells else rows.stats,
+        scratch.entry_rows,
+        problem.class_start,
+        scratch.total,
+        scratch.start,
+        scratch.left,
+        scratch.right,
+        scratch.order,
+        scratch.ask,
     )
 
 
@@ -276,75 +222,67 @@ def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side)
     """
     improved = False
     ask = scratch.ask
-    missing = ask[ASK_ALL_KEYS] > ask[ASK_KEYS]
+    missing = ask.n_all_keys > ask.n_keys
     for missing_left in range(first_side, 1 + missing):
         put_nothing_left(scratch)
         if missing_left == 1:
             put_missing_left(rows, scratch)
         score = scan(problem, rows, scratch)
-        if scratch.real[ASK_OWED] > 0.0:
-            score -= scratch.real[ASK_OWED] * (score - scratch.real[ASK_WHOLE])
+        if scratch.ask.owed > 0.0:
+            score -= scratch.ask.owed * (score - scratch.ask.whole_score)
         if beats(desk, rank, feature, score):
             improved = True
             desk.best_score[rank] = score
             desk.best_threshold[rank] = threshold
             desk.best_feature[rank] = feature
-            desk.best_cut[rank] = int64(present_keys(scratch)[ask[ANSWER_KEY]] >> uint64(32))
+            desk.best_cut[rank] = int64(present_keys(scratch)[ask.best_key] >> uint64(32))
             desk.best_missing_left[rank] = missing_left
             if not missing:  # a missing value seen later goes with the larger side
-                desk.best_missing_left[rank] = int64(2 * ask[ANSWER_ROWS] > ask[ASK_ROWS])
+                desk.best_missing_left[rank] = int64(2 * ask.best_rows > ask.n_rows)
     return improved
 
 
-@step
+@step(OrderEntries)
 def order_entries(slots, node, feature):
     """List the node's entries by ascending code, as histogram cells or as sorted rows.
 
-    Returns 1 if the feature varies in the node, else 0.
+    Returns whether the feature varies in the node.
     """
     problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     ask = scratch.ask
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     n_codes = problem.n_codes[feature]
-    few = (n_codes + 1) * problem.whole[N_CLASSES] <= problem.whole[CELL_LIMIT]
+    few = (n_codes + 1) * problem.sums.n_classes <= problem.room.cells
     few = few and n_codes <= CODES_PER_ROW * (last - first) and last - first > SORTED_ROWS
-    ask[ASK_IN_SPARE] = 0
-    ask[ASK_CELLS] = int64(few and problem.whole[ROWS_ONLY] == 0)
-    if ask[ASK_CELLS]:
-        call_address(problem.whole[COUNT], (slots, feature, first, last))
+    ask.in_spare = 0
+    ask.cells = few and not problem.sums.rows_only
+    if ask.cells:
+        problem.steps.count_cells(slots, feature, first, last)
         n_keys, known = cell_keys(problem, scratch, feature)
         first_code = scratch.keys[0] >> uint64(32)
         varies = known > 0 and scratch.keys[n_keys - 1] >> uint64(32) != first_code
     else:
-        known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
+        known = problem.steps.sort(slots, feature, first, last)
         n_keys = last - first
         keys = present_keys(scratch)
         constant = known == n_keys and keys[0] >> uint64(32) == keys[known - 1] >> uint64(32)
         varies = known > 0 and not constant
-    ask[ASK_KEYS] = known
-    ask[ASK_ALL_KEYS] = n_keys
-    return float64(varies)
+    ask.n_keys = known
+    ask.n_all_keys = n_keys
+    return varies
 
 
-ORDER_SIGNATURE = float64(SLOTS, int64, int64)
-
-
-@step
+@step(Search)
 def search_number(slots, node, feature, rank, desk_at):
-    """Best cut of a number feature; returns 0 if it is constant in the node, else 1.
+    """Best cut of a number feature; returns whether it varies in the node.
 
     The best split so far of this thread is in ``desk.best_*[rank]``.
     """
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
-    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
-        return 0.0
-    scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
+    if not problem.steps.order(slots, node, feature):
+        return False
+    scratch.ask.monotone = problem.monotone[feature]
     try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
-    return 1.0
-
-
-SEARCH_SIGNATURE = float64(SLOTS, int64, int64, int64, int64)
-# of a search that serves many features of a node at once (split_cuts.py, split_bins.py)
-TOGETHER_SIGNATURE = float64(SLOTS, int64, int64)
+    return True

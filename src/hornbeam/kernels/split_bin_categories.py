@@ -29,32 +29,20 @@ from hornbeam.kernels.split_categories import (
 from hornbeam.kernels.split_random import draws_missing, may_ask
 from hornbeam.kernels.state import (
     ABSENT,
-    ASK_ANEW,
-    ASK_IN_SPARE,
-    ASK_MIN_WEIGHT,
-    ASK_N_TOTALS,
-    ASK_WEIGHT,
-    FILL,
     LEFT,
-    LOGS,
-    MAX_CATEGORIES,
-    MIN_LEAF,
-    N_ROWS,
     NODES_AT,
     PROBLEM_AT,
-    RANDOM_CUTS,
     RIGHT,
     ROWS_AT,
     SCRATCH_AT,
-    SEARCH_CATEGORY,
-    WHOLE_WEIGHTS,
+    Search,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, trailing_zeros
+from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
 
@@ -94,7 +82,7 @@ def list_occupied(scratch, n_codes):
             if code < n_codes:  # missing values are no group
                 note_group(scratch, n_groups, code)
                 n_groups += 1
-    scratch.ask[ASK_IN_SPARE] = 0
+    scratch.ask.in_spare = 0
     return n_groups
 
 
@@ -141,7 +129,7 @@ def order_by_share(scratch, n_groups, n_classes, which):
 @inlined
 def note_members(problem, scratch, feature, n_groups, n_left, desk, rank):
     """Write down that the first groups go left and the others right."""
-    member_at = rank * problem.whole[MAX_CATEGORIES]
+    member_at = rank * problem.max_categories
     for code in range(problem.n_codes[feature]):
         desk.member[member_at + code] = ABSENT
     for place in range(n_groups):
@@ -191,18 +179,18 @@ def make_sides_judge(score: Callable[..., float], variant: str | None) -> Any:
         ``counted`` are the rows of the node, on the left, and without a value.
         """
         node_rows, left_rows, n_missing = counted
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
         left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
-        for k in range(scratch.ask[ASK_N_TOTALS]):
+        for k in range(scratch.ask.n_totals):
             right[k] = total[k] - left[k]
             left_weight += left[k]
             left_squares += left[k] * left[k]
             right_squares += right[k] * right[k]
-        right_weight = real[ASK_WEIGHT] - left_weight
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        right_weight = ask.weight - left_weight
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
             return False
-        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
+        span = scratch.class_span if scratch.ask.anew else problem.class_start
         squares = (left_squares, right_squares)
         value = score(left, right, left_weight, right_weight, span, 1, squares)
         if not beats(desk, rank, feature, value):
@@ -221,7 +209,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
 
     def try_order(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank):
         """Score every cut of the groups in their order."""
-        n_classes, words, left = scratch.ask[ASK_N_TOTALS], scratch.cell_words, scratch.left
+        n_classes, words, left = scratch.ask.n_totals, scratch.cell_words, scratch.left
         missing_at = problem.n_codes[feature] * n_classes
         best_cut = int64(-1)
         for missing_left in range(1 + (n_missing > 0)):
@@ -247,12 +235,12 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
     def search_class_categories(slots, node, feature, rank, desk_at):
         problem = load_problem(slots, PROBLEM_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-        desk, general = load_desk(slots, desk_at), problem.whole[SEARCH_CATEGORY]
-        if not problem.whole[WHOLE_WEIGHTS]:
-            return call_address(general, (slots, node, feature, rank, desk_at))
+        desk, general = load_desk(slots, desk_at), problem.steps.search_category
+        if not problem.weights.whole:
+            return general(slots, node, feature, rank, desk_at)
         node_rows = int64(nodes.last[node]) - int64(nodes.first[node])
-        n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
-        call_address(problem.whole[FILL], (slots, node, feature))
+        n_classes, n_codes = scratch.ask.n_totals, problem.n_codes[feature]
+        problem.steps.fill(slots, node, feature)
         n_groups, n_missing = list_class_groups(scratch, n_codes, n_classes)
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         listed = varies
@@ -266,10 +254,10 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
             try_groups(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank)
         clear_class_groups(scratch, n_groups, n_codes, n_classes)
         if varies and not listed:
-            return call_address(general, (slots, node, feature, rank, desk_at))
-        return float64(varies)
+            return general(slots, node, feature, rank, desk_at)
+        return varies
 
-    return step(search_class_categories, variant)
+    return step(Search, variant)(search_class_categories)
 
 
 # --- values ------------------------------------------------------------------------------
@@ -280,7 +268,7 @@ WIDTH = 4  # of a cell: rows, weight, sum and second moment
 @inlined
 def list_value_groups(problem, rows, scratch, feature, first, last):
     """Fill the cells of a node, and list the categories that it has; returns how many."""
-    n_codes, offset = problem.n_codes[feature], feature * problem.whole[N_ROWS]
+    n_codes, offset = problem.n_codes[feature], feature * problem.n_rows
     bins, row, stats = problem.bins, rows.row, rows.stats
     cells, occupied = scratch.cell_sums, scratch.occupied
     for j in range(first, last):
@@ -299,7 +287,7 @@ def list_value_groups(problem, rows, scratch, feature, first, last):
 @inlined
 def values_differ(problem, scratch, n_groups, n_rows):
     """Whether the groups differ by more than chance, as `split_categories.groups_differ`."""
-    cells, logs = scratch.cell_sums, problem.whole[LOGS]
+    cells, logs = scratch.cell_sums, problem.sums.logs
     if not may_differ(problem, n_rows, n_groups):
         return False
     weight, amount, between, total = 0.0, 0.0, 0.0, 0.0
@@ -318,9 +306,9 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
 
     def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
         """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
-        cells, total, real = scratch.cell_sums, scratch.total, scratch.real
+        cells, total, ask = scratch.cell_sums, scratch.total, scratch.ask
         missing_at = WIDTH * problem.n_codes[feature]
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         best_cut = int64(-1)
         for missing_left in range(1 + (n_missing > 0 and only < 0)):
             left_rows, left = 0.0, (0.0, 0.0, 0.0)
@@ -364,7 +352,7 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         if varies:
             key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
-            random, may_be = problem.whole[RANDOM_CUTS], True
+            random, may_be = problem.rules.random_cuts, True
             asks = random and n_missing > 0
             asks = asks and draws_missing(
                 feature, cells[missing_at + 1], scratch.total[0], nodes.key[node]
@@ -392,6 +380,6 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
                 cells[cell + k] = 0.0
         for k in range(WIDTH):
             cells[missing_at + k] = 0.0
-        return float64(varies)
+        return varies
 
-    return step(search_moment_categories, variant)
+    return step(Search, variant)(search_moment_categories)

@@ -22,35 +22,22 @@ from hornbeam.kernels.lanes import LANES, count_above
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.state import (
-    ASK_ANEW,
-    ASK_LOWER,
-    ASK_MIN_WEIGHT,
-    ASK_N_TOTALS,
-    ASK_UPPER,
-    ASK_WEIGHT,
-    FILL,
-    LANE_ROWS,
-    LANE_WIDTH,
-    MIN_LEAF,
-    N_ROWS,
     NODES_AT,
     PROBLEM_AT,
-    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
-    SEARCH_NUMBER,
-    UNIT_WEIGHTS,
-    WHOLE_WEIGHTS,
     WORD_DRAWN,
+    FillCells,
+    Search,
+    SearchTogether,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, trailing_zeros
+from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
-from hornbeam.runtime.pointers import SLOTS
 
 ROW_UNIT = 1 << 32
 WEIGHT_MASK = ROW_UNIT - 1
@@ -96,8 +83,8 @@ def allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
 @inlined
 def add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, unit):
     """Add rows to cells, and note the codes that occur."""
-    n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
-    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
+    bins, offset = problem.bins, feature * problem.n_rows
     words, occupied = scratch.cell_words, scratch.occupied
     for j in range(first, last):
         code = min(int64(bins[offset + row[j]]), n_codes)
@@ -113,8 +100,8 @@ def add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, l
     Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
     for the one before it.
     """
-    n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
-    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
+    bins, offset = problem.bins, feature * problem.n_rows
     words, span = scratch.cell_words, (n_codes + 1) * n_classes
     distance = span if 4 * span <= COPIED_CELLS else 0
     n_turns = (last - first) >> 2
@@ -135,19 +122,19 @@ def add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, l
                 words[copy * distance + cell] = 0
 
 
-@step
+@step(FillCells)
 def fill_class_cells(slots, node, feature):
     """Rows and weight of each (code, class); missing values come after the last code."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    row, stats, anew = rows.row, rows.stats, scratch.ask[ASK_ANEW]
+    row, stats, anew = rows.row, rows.stats, scratch.ask.anew
     labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-    n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
     few_rows = last - first < (n_codes + 1) * n_classes
-    unit = problem.whole[UNIT_WEIGHTS]
-    if not problem.whole[WHOLE_WEIGHTS]:
-        bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    unit = problem.weights.unit
+    if not problem.weights.whole:
+        bins, offset = problem.bins, feature * problem.n_rows
         for j in range(first, last):
             code = min(int64(bins[offset + row[j]]), n_codes)
             scratch.occupied[code >> 6] |= uint64(1) << uint64(code & 63)
@@ -164,10 +151,6 @@ def fill_class_cells(slots, node, feature):
             add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, True)
         else:
             add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, False)
-    return 0.0
-
-
-FILL_SIGNATURE = float64(SLOTS, int64, int64)
 
 
 def make_class_bins_search(
@@ -184,9 +167,9 @@ def make_class_bins_search(
     ):
         n_codes = problem.n_codes[feature]
         words, sums, occupied = scratch.cell_words, scratch.cell_sums, scratch.occupied
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
-        whole, min_leaf = problem.whole[WHOLE_WEIGHTS], problem.whole[MIN_LEAF]
-        min_weight, weight = real[ASK_MIN_WEIGHT], real[ASK_WEIGHT]
+        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
+        whole, min_leaf = problem.weights.whole, problem.rules.min_leaf
+        min_weight, weight = ask.min_weight, ask.weight
         monotone = problem.monotone[feature]
         left_rows, left_weight = int64(0), 0.0
         left_squares, right_squares = 0.0, 0.0
@@ -239,8 +222,8 @@ def make_class_bins_search(
                     monotone,
                     left[n_classes - 1] / left_weight,
                     right[n_classes - 1] / right_weight,
-                    real[ASK_LOWER],
-                    real[ASK_UPPER],
+                    ask.lower,
+                    ask.upper,
                 ):
                     continue
                 squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
@@ -253,8 +236,8 @@ def make_class_bins_search(
 
     def scan_two_classes(problem, scratch, feature, node_rows, span, missing_left, clear):
         n_codes, words, occupied = problem.n_codes[feature], scratch.cell_words, scratch.occupied
-        left, right, real = scratch.left, scratch.right, scratch.real
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        left, right, ask = scratch.left, scratch.right, scratch.ask
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         monotone = problem.monotone[feature]
         first_total, second_total = scratch.total[0], scratch.total[1]
         before = int64(0)
@@ -296,8 +279,8 @@ def make_class_bins_search(
                     monotone,
                     second_left / left_weight,
                     second_right / right_weight,
-                    real[ASK_LOWER],
-                    real[ASK_UPPER],
+                    ask.lower,
+                    ask.upper,
                 ):
                     continue
                 left[0], left[1], right[0], right[1] = (
@@ -318,16 +301,16 @@ def make_class_bins_search(
         problem, nodes = load_problem(slots, PROBLEM_AT), load_nodes(slots, NODES_AT)
         scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        n_codes, n_classes = problem.n_codes[feature], scratch.ask[ASK_N_TOTALS]
-        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
-        call_address(problem.whole[FILL], (slots, node, feature))
+        n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
+        span = scratch.class_span if scratch.ask.anew else problem.class_start
+        problem.steps.fill(slots, node, feature)
         missing = int64(0)
         for k in range(n_classes):
             missing += scratch.cell_words[n_codes * n_classes + k] >> 32
         n_found = 0
         for missing_left in range(1 + (missing > 0)):
             clear = missing == 0 or missing_left == 1
-            if n_classes == 2 and problem.whole[WHOLE_WEIGHTS]:
+            if n_classes == 2 and problem.weights.whole:
                 score, code, left_rows, n_found = scan_two(
                     problem, scratch, feature, last - first, span, missing_left, clear
                 )
@@ -342,9 +325,9 @@ def make_class_bins_search(
             for k in range(n_classes):
                 scratch.cell_words[n_codes * n_classes + k] = 0
                 scratch.cell_sums[n_codes * n_classes + k] = 0.0
-        return float64(n_found > 0 and n_found + (missing > 0) > 1)
+        return n_found > 0 and n_found + (missing > 0) > 1
 
-    return step(search_class_bins, variant)
+    return step(Search, variant)(search_class_bins)
 
 
 def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
@@ -354,9 +337,9 @@ def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
     """
 
     def judge_pair(problem, scratch, desk, rank, feature, node_rows):
-        n_classes, words = scratch.ask[ASK_N_TOTALS], scratch.cell_words
-        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        n_classes, words = scratch.ask.n_totals, scratch.cell_words
+        span = scratch.class_span if scratch.ask.anew else problem.class_start
+        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
         right_rows, right_weight = int64(0), 0.0
         left_squares, right_squares = 0.0, 0.0
         for k in range(n_classes):
@@ -367,10 +350,10 @@ def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
             left_squares += left[k] * left[k]
             right_squares += right[k] * right[k]
             words[k] = 0
-        left_rows, left_weight = node_rows - right_rows, real[ASK_WEIGHT] - right_weight
+        left_rows, left_weight = node_rows - right_rows, ask.weight - right_weight
         if left_rows == 0 or right_rows == 0:
-            return 0.0
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+            return False
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         monotone = problem.monotone[feature]
         if allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight) and (
             monotone == 0
@@ -378,15 +361,15 @@ def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
                 monotone,
                 left[n_classes - 1] / left_weight,
                 right[n_classes - 1] / right_weight,
-                real[ASK_LOWER],
-                real[ASK_UPPER],
+                ask.lower,
+                ask.upper,
             )
         ):
             squares = (left_squares, right_squares)
             value = score(left, right, left_weight, right_weight, span, 1, squares)
             side = int64(2 * left_rows > node_rows)
             keep_split(desk, rank, feature, value, int64(0), side, math.nan)
-        return 1.0
+        return True
 
     return part_of(judge_pair, variant)
 
@@ -403,11 +386,11 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        row, stats, bins, anew = rows.row, rows.stats, problem.bins, scratch.ask[ASK_ANEW]
+        row, stats, bins, anew = rows.row, rows.stats, problem.bins, scratch.ask.anew
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        offset, unit = feature * problem.whole[N_ROWS], problem.whole[UNIT_WEIGHTS]
+        offset, unit = feature * problem.n_rows, problem.weights.unit
         words, largest = scratch.cell_words, int64(MISSING_BIN)
-        if problem.whole[WHOLE_WEIGHTS]:
+        if problem.weights.whole:
             largest = int64(0)
             for j in range(first, last):
                 code = int64(bins[offset + row[j]])
@@ -415,13 +398,13 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
                     largest = max(largest, code)
                     words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
         if largest == MISSING_BIN:
-            for k in range(scratch.ask[ASK_N_TOTALS]):
+            for k in range(scratch.ask.n_totals):
                 words[k] = 0
-            search = problem.whole[SEARCH_NUMBER]
-            return call_address(search, (slots, node, feature, rank, desk_at))
+            search = problem.steps.search_number
+            return search(slots, node, feature, rank, desk_at)
         return judge(problem, scratch, load_desk(slots, desk_at), rank, feature, last - first)
 
-    return step(search_class_pair, variant)
+    return step(Search, variant)(search_class_pair)
 
 
 @inlined
@@ -441,12 +424,12 @@ def count_ones(problem, scratch, rows, first, last, n_classes):
     A lane is as wide as a code: it is emptied before what it counts may exceed that. The
     cuts are all 0 here, where none of them is random.
     """
-    by_row, stride, width = problem.by_row, problem.whole[ROW_STRIDE], problem.whole[LANE_WIDTH]
-    anew, row, stats = scratch.ask[ASK_ANEW], rows.row, rows.stats
+    by_row, stride, width = problem.by_row, problem.row_stride, problem.lane_width
+    anew, row, stats = scratch.ask.anew, rows.row, rows.stats
     labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
     counts, zeros, words = scratch.lane_counts, scratch.cuts, scratch.lane_rows
     weights_at = n_classes * width
-    most = problem.whole[LANE_ROWS]
+    most = problem.weights.lane_rows
     for begin in range(first, last, most):
         end = min(last, begin + most)
         for lane in range(0, stride, LANES):
@@ -471,7 +454,7 @@ def make_class_pairs_search(score: Callable[..., float], variant: str | None) ->
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        n_classes, width = scratch.ask[ASK_N_TOTALS], problem.whole[LANE_WIDTH]
+        n_classes, width = scratch.ask.n_totals, problem.lane_width
         words, found = scratch.lane_rows, 0
         for place in range(desk.words[WORD_DRAWN]):
             found += is_pair(problem, scratch, desk.features[place])
@@ -485,15 +468,14 @@ def make_class_pairs_search(score: Callable[..., float], variant: str | None) ->
                     scratch.cell_words[k] = words[k * width + feature]
                 judge(problem, scratch, desk, rank, feature, last - first)
             else:
-                call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+                problem.search[feature](slots, node, feature, rank, desk_at)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         if together:
             for cell in range(n_classes * width):
                 words[cell] = 0
-        return 0.0
 
-    return step(search_class_pairs, variant)
+    return step(SearchTogether, variant)(search_class_pairs)
 
 
 # --- moments --------------------------------------------------------------------------
@@ -511,7 +493,7 @@ def make_moment_bins_search(
 
     def fill_moment_cells(problem, rows, scratch, feature, first, last):
         """Missing values come after the last code."""
-        n_codes, offset = problem.n_codes[feature], feature * problem.whole[N_ROWS]
+        n_codes, offset = problem.n_codes[feature], feature * problem.n_rows
         bins, row, stats = problem.bins, rows.row, rows.stats
         cells, occupied = scratch.cell_sums, scratch.occupied
         for j in range(first, last):
@@ -525,9 +507,9 @@ def make_moment_bins_search(
 
     def scan_moment_cells(problem, scratch, feature, node_rows, missing_left, clear):
         n_codes, cells, occupied = problem.n_codes[feature], scratch.cell_sums, scratch.occupied
-        total, real = scratch.total, scratch.real
+        total, ask = scratch.total, scratch.ask
         total_weight, total_sum, total_second = total[0], total[1], total[2]
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         monotone = problem.monotone[feature]
         left_rows, left_weight, left_sum, left_second = int64(0), 0.0, 0.0, 0.0
         if missing_left:
@@ -569,8 +551,8 @@ def make_moment_bins_search(
                     monotone,
                     left_sum / left_weight,
                     right_sum / right_weight,
-                    real[ASK_LOWER],
-                    real[ASK_UPPER],
+                    ask.lower,
+                    ask.upper,
                 ):
                     continue
                 left = (left_weight, left_sum, left_second)
@@ -603,6 +585,6 @@ def make_moment_bins_search(
         if n_missing > 0:
             for i in range(width):
                 scratch.cell_sums[missing_at + i] = 0.0
-        return float64(n_found > 0 and n_found + (n_missing > 0) > 1)
+        return n_found > 0 and n_found + (n_missing > 0) > 1
 
-    return step(search_moment_bins, variant)
+    return step(Search, variant)(search_moment_bins)

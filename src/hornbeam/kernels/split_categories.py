@@ -20,55 +20,29 @@ from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.split_random import draws_missing, may_ask, weigh_missing
 from hornbeam.kernels.state import (
     ABSENT,
-    ASK_ALL_KEYS,
-    ASK_CELLS,
-    ASK_FIRST,
-    ASK_IN_SPARE,
-    ASK_KEYS,
-    ASK_MONOTONE,
-    ASK_N_LABELS,
-    ASK_N_STATS,
-    ASK_OWED,
-    ASK_ROWS,
-    ASK_WEIGHT,
-    ASK_WHOLE,
-    CATEGORY_RULE,
     CAUTIOUS,
     EXPLAINED,
     LEFT,
-    LIST_FROM,
-    LOGS,
     MANY_CATEGORIES,
-    MAX_CATEGORIES,
     MINUS_IMPURITY,
-    N_LABELS,
-    N_OUTPUTS,
-    N_TOTALS,
     NODES_AT,
-    ORDER,
     PROBLEM_AT,
     RANDOM_SIDES,
     RIGHT,
     ROWS_AT,
-    ROWS_ONLY,
-    SCORE_FORM,
-    SCORE_UNIT,
     SCRATCH_AT,
-    SORT,
     TEAM_DESK_AT,
-    THREADS,
-    UNIT_WEIGHTS,
-    VALUE_IS_TOTAL,
     WORD_SETS,
+    KeepSet,
+    Search,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address, claim
+from hornbeam.runtime.atomics import claim
 from hornbeam.runtime.kernel import inlined, part, routine, step
-from hornbeam.runtime.pointers import SLOTS
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
 # Up to this many categories every subset is tried where no ordering is known to be exact.
@@ -87,18 +61,18 @@ def group_categories(scratch):
     """Cut the ordered key list into groups of equal category; returns how many."""
     keys = present_keys(scratch)
     n_groups = 0
-    for i in range(scratch.ask[ASK_KEYS]):
+    for i in range(scratch.ask.n_keys):
         if i == 0 or keys[i] >> uint64(32) != keys[i - 1] >> uint64(32):
             scratch.group_start[n_groups] = i
             n_groups += 1
-    scratch.group_start[n_groups] = scratch.ask[ASK_KEYS]
+    scratch.group_start[n_groups] = scratch.ask.n_keys
     return n_groups
 
 
 @inlined
 def is_wary(problem):
     """Whether categories are ordered by their classes only where they differ, or never."""
-    rule = problem.whole[CATEGORY_RULE]
+    rule = problem.rules.category_rule
     return rule in (CAUTIOUS, RANDOM_SIDES)
 
 
@@ -109,7 +83,7 @@ def may_differ(problem, n_rows, n_groups):
     Two groups have but one order, and of many the best order fits by chance: there must be
     a row for every pair of them.
     """
-    asks = problem.whole[CATEGORY_RULE] != RANDOM_SIDES
+    asks = problem.rules.category_rule != RANDOM_SIDES
     return asks and n_groups > 2 and n_groups * n_groups <= n_rows
 
 
@@ -139,12 +113,12 @@ def vary(problem, rows, scratch, n_groups):
     1971; the Gini index is made of them), counts by their deviance.
     """
     ask, sums, all_sums = scratch.ask, scratch.left, scratch.right
-    keys, logs = present_keys(scratch), problem.whole[LOGS]
-    labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
-    stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
-    n_labels, n_stats = ask[ASK_N_LABELS], ask[ASK_N_STATS]
-    n_values = 0 if n_labels > 0 else problem.whole[N_OUTPUTS]
-    n_sums = problem.whole[N_TOTALS] if n_labels > 0 else n_values
+    keys, logs = present_keys(scratch), problem.sums.logs
+    labels = scratch.entry_labels if ask.cells else rows.labels
+    stats = scratch.entry_stats if ask.cells else rows.stats
+    n_labels, n_stats = ask.n_labels, ask.n_stats
+    n_values = 0 if n_labels > 0 else problem.sums.n_outputs
+    n_sums = problem.sums.n_totals if n_labels > 0 else n_values
     for k in range(n_sums):
         all_sums[k] = 0.0
     all_weight, between, total = 0.0, 0.0, 0.0
@@ -161,7 +135,7 @@ def vary(problem, rows, scratch, n_groups):
                 total += stats[start]
             for k in range(n_values):
                 y = stats[start + 1 + k]
-                if problem.whole[ROWS_ONLY]:
+                if problem.sums.rows_only:
                     sums[k] += stats[start] * y
                     total += stats[start] * y * y
                 else:
@@ -181,7 +155,7 @@ def vary(problem, rows, scratch, n_groups):
 @inlined
 def groups_differ(problem, rows, scratch, n_groups):
     """Whether the categories of a node differ so much that a cautious tree may order them."""
-    n_rows, differ = scratch.ask[ASK_ROWS], False
+    n_rows, differ = scratch.ask.n_rows, False
     if may_differ(problem, n_rows, n_groups):
         between, total = vary(problem, rows, scratch, n_groups)
         differ = is_clear(between, total, n_rows, n_groups)
@@ -193,9 +167,9 @@ def rank_groups(problem, rows, scratch, n_groups, which):
     """Order the groups by the share of class ``which`` (or the mean of that output)."""
     ask = scratch.ask
     keys = present_keys(scratch)
-    labels = scratch.entry_labels if ask[ASK_CELLS] else rows.labels
-    stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
-    n_labels, n_stats = ask[ASK_N_LABELS], ask[ASK_N_STATS]
+    labels = scratch.entry_labels if ask.cells else rows.labels
+    stats = scratch.entry_stats if ask.cells else rows.stats
+    n_labels, n_stats = ask.n_labels, ask.n_stats
     for g in range(n_groups):
         weight = 0.0
         amount = 0.0
@@ -208,7 +182,7 @@ def rank_groups(problem, rows, scratch, n_groups, which):
                     amount += entry_weight
             if n_labels == 0:
                 y = stats[entry * n_stats + 1 + which]
-                amount += entry_weight * y if problem.whole[ROWS_ONLY] else y
+                amount += entry_weight * y if problem.sums.rows_only else y
         scratch.group_mean[g] = amount / weight
         scratch.group_order[g] = g
     merge_sort(scratch.group_mean, scratch.group_order, scratch.group_spare, n_groups)
@@ -223,7 +197,7 @@ def list_groups(scratch, n_groups, n_left):
     """
     ask = scratch.ask
     source, target = scratch.keys, scratch.spare_keys
-    if ask[ASK_IN_SPARE]:
+    if ask.in_spare:
         source, target = scratch.spare_keys, scratch.keys
     place = 0
     for rank in range(n_groups):
@@ -235,7 +209,7 @@ def list_groups(scratch, n_groups, n_left):
             entry = source[i] & uint64(ENTRY_MASK)
             target[place] = (uint64(code) << uint64(32)) | entry
             place += 1
-    for i in range(place, ask[ASK_ALL_KEYS]):
+    for i in range(place, ask.n_all_keys):
         target[i] = source[i]
 
 
@@ -244,9 +218,9 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
     """Scan the groups in their present order; remember the sides if it is the best."""
     ask = scratch.ask
     list_groups(scratch, n_groups, n_left)
-    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    ask.in_spare = 1 - ask.in_spare
     improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
-    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    ask.in_spare = 1 - ask.in_spare
     if improved:
         note_sides(problem, scratch, feature, n_groups, n_left, rank, desk)
 
@@ -254,7 +228,7 @@ def try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
 @inlined
 def is_listed(problem, feature):
     """Whether the sets of a feature are lists of the categories that are there."""
-    return problem.n_codes[feature] > problem.whole[LIST_FROM]
+    return problem.n_codes[feature] > problem.rules.list_from
 
 
 @inlined
@@ -263,7 +237,7 @@ def forget_members(problem, feature, rank, desk):
 
     Lists have no place for those that a node does not have, so nobody asks for them.
     """
-    member_at = rank * problem.whole[MAX_CATEGORIES]
+    member_at = rank * problem.max_categories
     if not is_listed(problem, feature):
         for c in range(problem.n_codes[feature]):
             desk.member[member_at + c] = ABSENT
@@ -292,14 +266,14 @@ def search_subsets(problem, rows, scratch, feature, n_groups, rank, desk):
     prefix (Breiman et al. 1984, theorem 4.5). With more classes or outputs, or medians,
     all subsets of a few categories are tried, and one ordering per class of many.
     """
-    orderings = problem.whole[N_OUTPUTS]
-    if problem.whole[N_LABELS] > 0:
-        orderings = problem.whole[N_TOTALS]
-    exact = problem.whole[ROWS_ONLY] == 0 and orderings == 1
-    if problem.whole[N_LABELS] == 1 and orderings == 2:
+    orderings = problem.sums.n_outputs
+    if problem.sums.n_labels > 0:
+        orderings = problem.sums.n_totals
+    exact = problem.sums.rows_only == 0 and orderings == 1
+    if problem.sums.n_labels == 1 and orderings == 2:
         exact = True
     if exact or n_groups > EXHAUSTIVE_GROUPS:
-        first = 1 if problem.whole[N_LABELS] == 1 and orderings == 2 else 0
+        first = 1 if problem.sums.n_labels == 1 and orderings == 2 else 0
         for which in range(first, orderings):
             rank_groups(problem, rows, scratch, n_groups, which)
             try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
@@ -328,23 +302,23 @@ def try_single(problem, rows, scratch, feature, n_groups, single, rank, desk):
     """
     ask = scratch.ask
     source, target = scratch.keys, scratch.spare_keys
-    if ask[ASK_IN_SPARE]:
+    if ask.in_spare:
         source, target = scratch.spare_keys, scratch.keys
-    known, all_keys = ask[ASK_KEYS], ask[ASK_ALL_KEYS]
+    known, all_keys = ask.n_keys, ask.n_all_keys
     first, last = scratch.group_start[single], scratch.group_start[single + 1]
     place = 0
     for i in range(first, last):
         target[place] = source[i]
         place += 1
-    ask[ASK_KEYS] = place
+    ask.n_keys = place
     for i in range(known, all_keys):
         target[place] = source[i]
         place += 1
-    ask[ASK_ALL_KEYS] = place
-    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
+    ask.n_all_keys = place
+    ask.in_spare = 1 - ask.in_spare
     improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
-    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
+    ask.in_spare = 1 - ask.in_spare
+    ask.n_keys, ask.n_all_keys = known, all_keys
     if improved:
         member_at = forget_members(problem, feature, rank, desk)
         for g in range(n_groups):
@@ -406,13 +380,13 @@ def keep_order(scratch, n_groups):
 @part
 def draw_class(problem, scratch, key):
     """One of the node's classes (or of the outputs) at random, to order the categories by."""
-    if problem.whole[N_LABELS] == 0:
-        return draw_below(key, 0, problem.whole[N_OUTPUTS])
+    if problem.sums.n_labels == 0:
+        return draw_below(key, 0, problem.sums.n_outputs)
     n_present = 0
-    for k in range(problem.whole[N_TOTALS]):
+    for k in range(problem.sums.n_totals):
         n_present += scratch.total[k] > 0.0
     left_out = draw_below(key, 0, n_present)
-    for k in range(problem.whole[N_TOTALS]):
+    for k in range(problem.sums.n_totals):
         if scratch.total[k] > 0.0:
             if left_out == 0:
                 return k
@@ -449,23 +423,23 @@ def cut_means(scratch, n_groups, key, are_shares):
 def try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
     """Score one split only: the first groups against the others and the missing values."""
     ask = scratch.ask
-    known, all_keys = ask[ASK_KEYS], ask[ASK_ALL_KEYS]
+    known, all_keys = ask.n_keys, ask.n_all_keys
     list_groups(scratch, n_groups, n_left)
-    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    if problem.whole[VALUE_IS_TOTAL]:  # medians of both sides need all rows listed
+    ask.in_spare = 1 - ask.in_spare
+    if problem.sums.value_is_total:  # medians of both sides need all rows listed
         keys = present_keys(scratch)
         for i in range(known, all_keys):
             keys[i] = (uint64(1) << uint64(32)) | (keys[i] & uint64(ENTRY_MASK))
-        ask[ASK_KEYS] = all_keys
+        ask.n_keys = all_keys
     else:
         listed = 0
         for place in range(n_left):
             g = scratch.group_order[place]
             listed += scratch.group_start[g + 1] - scratch.group_start[g]
-        ask[ASK_KEYS] = ask[ASK_ALL_KEYS] = listed  # what is not listed is on the right
+        ask.n_keys = ask.n_all_keys = listed  # what is not listed is on the right
     improved = try_cuts(problem, rows, scratch, feature, math.nan, rank, desk, 0)
-    ask[ASK_IN_SPARE] = 1 - ask[ASK_IN_SPARE]
-    ask[ASK_KEYS], ask[ASK_ALL_KEYS] = known, all_keys
+    ask.in_spare = 1 - ask.in_spare
+    ask.n_keys, ask.n_all_keys = known, all_keys
     if improved:
         note_sides(problem, scratch, feature, n_groups, n_left, rank, desk)
         if all_keys > known:
@@ -481,13 +455,13 @@ def try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk):
 @inlined
 def find_groups(problem, scratch, slots, node, feature):
     """Group the rows of a node by category; returns how many groups there are, 0 if constant."""
-    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
+    if not problem.steps.order(slots, node, feature):
         return int64(0)
-    scratch.ask[ASK_MONOTONE] = 0
+    scratch.ask.monotone = 0
     return group_categories(scratch)
 
 
-@step
+@step(Search)
 def search_random_category(slots, node, feature, rank, desk_at):
     """One random split: a subset of the node's categories against the rest.
 
@@ -500,35 +474,35 @@ def search_random_category(slots, node, feature, rank, desk_at):
     desk = load_desk(slots, desk_at)
     n_groups = find_groups(problem, scratch, slots, node, feature)
     if n_groups == 0:
-        return 0.0
+        return False
     key = derive_for_feature(nodes.key[node], feature)
     wary, missing = is_wary(problem), weigh_missing(rows, scratch)
-    weight = scratch.real[ASK_WEIGHT]
+    weight = scratch.ask.weight
     if missing > 0.0 and draws_missing(feature, missing, weight, nodes.key[node]):
         n_left = keep_order(scratch, n_groups)
     elif not may_ask(problem, feature, n_groups > 1):
-        return 1.0
+        return True
     elif wary and groups_differ(problem, rows, scratch, n_groups):
         rank_groups(problem, rows, scratch, n_groups, draw_class(problem, scratch, key))
-        n_left = cut_means(scratch, n_groups, key, problem.whole[N_LABELS] > 0)
+        n_left = cut_means(scratch, n_groups, key, problem.sums.n_labels > 0)
     else:
         n_left = draw_subset(scratch, n_groups, key)
     if wary:
         try_sides(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
     else:
         try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
-    return 1.0
+    return True
 
 
-@step
+@step(Search)
 def search_single_category(slots, node, feature, rank, desk_at):
     """Each category against all others, and all of them against the missing values."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch, desk = load_scratch(slots, SCRATCH_AT), load_desk(slots, desk_at)
     n_groups = find_groups(problem, scratch, slots, node, feature)
     if n_groups == 0:
-        return 0.0
-    medians = problem.whole[VALUE_IS_TOTAL]  # of both sides: they need all rows listed
+        return False
+    medians = problem.sums.value_is_total  # of both sides: they need all rows listed
     for single in range(n_groups):
         if not medians:
             try_single(problem, rows, scratch, feature, n_groups, single, rank, desk)
@@ -538,24 +512,24 @@ def search_single_category(slots, node, feature, rank, desk_at):
             if g != single:
                 scratch.group_order[g + (g < single)] = g
         try_groups(problem, rows, scratch, feature, n_groups, 1, rank, desk)
-    if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:
+    if scratch.ask.n_all_keys > scratch.ask.n_keys:
         keep_order(scratch, n_groups)
         try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
-    return 1.0
+    return True
 
 
 @part
 def count_witnesses(problem, rows, scratch):
     """As how many rows of equal weights those of a node count whose category is known."""
-    ask, squares, n_rows = scratch.ask, 0.0, float64(scratch.ask[ASK_ROWS])
+    ask, squares, n_rows = scratch.ask, 0.0, float64(scratch.ask.n_rows)
     n_missing = 0.0
-    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
+    for i in range(ask.n_keys, ask.n_all_keys):
         entry = int64(present_keys(scratch)[i] & uint64(ENTRY_MASK))
-        n_missing += float64(scratch.entry_rows[entry]) if ask[ASK_CELLS] else 1.0
-    if problem.whole[UNIT_WEIGHTS]:
+        n_missing += float64(scratch.entry_rows[entry]) if ask.cells else 1.0
+    if problem.weights.unit:
         return n_rows - n_missing
-    for j in range(ask[ASK_FIRST], ask[ASK_FIRST] + ask[ASK_ROWS]):
-        weight = rows.stats[j * ask[ASK_N_STATS]] / scratch.real[ASK_WEIGHT]
+    for j in range(ask.first, ask.first + ask.n_rows):
+        weight = rows.stats[j * ask.n_stats] / scratch.ask.weight
         squares += weight * weight
     return (1.0 - n_missing / n_rows) / squares
 
@@ -563,12 +537,12 @@ def count_witnesses(problem, rows, scratch):
 @inlined
 def score_of_whole(problem, scratch, impurity):
     """The score of a split that changes nothing."""
-    form, weight, score = problem.whole[SCORE_FORM], scratch.real[ASK_WEIGHT], 0.0
+    form, weight, score = problem.sums.score_form, scratch.ask.weight, 0.0
     if form == MINUS_IMPURITY:
-        score = -impurity * problem.real[SCORE_UNIT] * weight
+        score = -impurity * problem.sums.score_unit * weight
     elif form == EXPLAINED:
-        for k in range(problem.whole[N_OUTPUTS]):
-            score += explained(problem.whole[LOGS], scratch.total[1 + k], weight)
+        for k in range(problem.sums.n_outputs):
+            score += explained(problem.sums.logs, scratch.total[1 + k], weight)
     return score
 
 
@@ -582,12 +556,12 @@ def prove_themselves(problem, rows, scratch, n_groups, impurity):
     between, total = vary(problem, rows, scratch, n_groups)
     if not between > share_that_is_clear(n_kinds, n_rows) * total:
         return False
-    scratch.real[ASK_OWED] = owed * total / between
-    scratch.real[ASK_WHOLE] = score_of_whole(problem, scratch, impurity)
+    scratch.ask.owed = owed * total / between
+    scratch.ask.whole_score = score_of_whole(problem, scratch, impurity)
     return True
 
 
-@step
+@step(Search)
 def search_category(slots, node, feature, rank, desk_at):
     """The best subset of the categories against the rest.
 
@@ -599,20 +573,20 @@ def search_category(slots, node, feature, rank, desk_at):
     desk = load_desk(slots, desk_at)
     n_groups = find_groups(problem, scratch, slots, node, feature)
     if n_groups == 0:
-        return 0.0
+        return False
     if is_wary(problem) and not groups_differ(problem, rows, scratch, n_groups):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
-        return 1.0
+        return True
     many = problem.is_category[feature] == MANY_CATEGORIES
     if many and not prove_themselves(problem, rows, scratch, n_groups, nodes.impurity[node]):
-        if scratch.ask[ASK_ALL_KEYS] > scratch.ask[ASK_KEYS]:  # what is missing may still tell
+        if scratch.ask.n_all_keys > scratch.ask.n_keys:  # what is missing may still tell
             keep_order(scratch, n_groups)
             try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
-        return 1.0
+        return True
     search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
-    scratch.real[ASK_OWED] = 0.0
-    return 1.0
+    scratch.ask.owed = 0.0
+    return True
 
 
 @inlined
@@ -621,10 +595,10 @@ def list_side(problem, nodes, node, scratch, slots, desk, rank):
 
     They are written into the keys, from the beginning; returns how many.
     """
-    feature, member_at = desk.best_feature[rank], rank * problem.whole[MAX_CATEGORIES]
+    feature, member_at = desk.best_feature[rank], rank * problem.max_categories
     side = RIGHT if desk.best_missing_left[rank] else LEFT
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
+    known = problem.steps.sort(slots, feature, first, last)
     keys, n_listed, before = present_keys(scratch), int64(0), int64(-1)
     for i in range(known):
         category = int64(keys[i] >> uint64(32))
@@ -644,7 +618,7 @@ def write_list(nodes, start, n_words, scratch, n_listed):
         nodes.sets[start + w] = keys[2 * w] | (second << uint64(32))
 
 
-@step
+@step(KeepSet)
 def keep_category_set(slots, node, rank, desk_at):
     """Write the bit set of categories that go left, or list those that are few.
 
@@ -658,14 +632,14 @@ def keep_category_set(slots, node, rank, desk_at):
     if is_listed(problem, feature):
         n_listed = list_side(problem, nodes, node, scratch, slots, desk, rank)
         n_words = (n_listed + 1) // 2
-    start = claim(shared, WORD_SETS, n_words, problem.whole[THREADS] == 1)
+    start = claim(shared, WORD_SETS, n_words, problem.room.threads == 1)
     nodes.set_start[node] = start
     nodes.set_length[node] = n_words
     if n_listed >= 0:
         write_list(nodes, start, n_words, scratch, n_listed)
-        return 0.0
+        return
     missing_left = desk.best_missing_left[rank]
-    member_at = rank * problem.whole[MAX_CATEGORIES]
+    member_at = rank * problem.max_categories
     for w in range(n_words):
         bits = uint64(0)
         for b in range(min(WORD_BITS, n_categories - w * WORD_BITS)):
@@ -673,7 +647,3 @@ def keep_category_set(slots, node, rank, desk_at):
             if side == LEFT or (side == ABSENT and missing_left):
                 bits |= uint64(1) << uint64(b)
         nodes.sets[start + w] = bits
-    return 0.0
-
-
-KEEP_SIGNATURE = float64(SLOTS, int64, int64, int64)

@@ -34,31 +34,19 @@ from hornbeam.kernels.split_random import (
     random_bin,
 )
 from hornbeam.kernels.state import (
-    ASK_ANEW,
-    ASK_LOWER,
-    ASK_MIN_WEIGHT,
-    ASK_N_TOTALS,
-    ASK_RANGES,
-    ASK_UPPER,
-    ASK_WEIGHT,
-    LANE_WIDTH,
-    MIN_LEAF,
-    N_FEATURES,
-    N_ROWS,
     NODES_AT,
     PROBLEM_AT,
-    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
-    WHOLE_WEIGHTS,
     WORD_DRAWN,
+    Search,
+    SearchTogether,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 
 # A lane counts up to 255 before it overflows.
@@ -71,10 +59,10 @@ MOST_COUNTED = 255
 @inlined
 def code_range(problem, scratch, row, feature, first, last):
     """Smallest and largest code of a node's rows, and whether some rows have none."""
-    if scratch.ask[ASK_RANGES]:
+    if scratch.ask.has_ranges:
         missing = scratch.top[feature] == MISSING_BIN
         return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
-    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    bins, offset = problem.bins, feature * problem.n_rows
     low, high = int64(MISSING_BIN), int64(-1)
     n_missing = int64(0)
     for j in range(first, last):
@@ -134,15 +122,15 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
 
     def judge_class_cut(problem, scratch, desk, rank, feature, cut, key, counted):
         node_rows, left_rows, n_missing = counted
-        n_classes, whole = scratch.ask[ASK_N_TOTALS], problem.whole[WHOLE_WEIGHTS]
-        span = scratch.class_span if scratch.ask[ASK_ANEW] else problem.class_start
-        total, left, right, real = scratch.total, scratch.left, scratch.right, scratch.real
+        n_classes, whole = scratch.ask.n_totals, problem.weights.whole
+        span = scratch.class_span if scratch.ask.anew else problem.class_start
+        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
         sums, monotone = scratch.cell_sums, problem.monotone[feature]
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         missing_weight = 0.0
         for k in range(n_classes):
             missing_weight += sums[2 * n_classes + k]
-        asked = (missing_weight, real[ASK_WEIGHT])
+        asked = (missing_weight, ask.weight)
         is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
         if not is_cut:
             left_rows = node_rows - n_missing
@@ -158,7 +146,7 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
             right_squares += right[k] * right[k]
         for i in range(3 * n_classes):
             sums[i] = 0.0
-        right_weight = real[ASK_WEIGHT] - left_weight
+        right_weight = ask.weight - left_weight
         if not may_be or not allows(
             min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
         ):
@@ -167,8 +155,8 @@ def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
             monotone,
             left[n_classes - 1] / left_weight,
             right[n_classes - 1] / right_weight,
-            real[ASK_LOWER],
-            real[ASK_UPPER],
+            ask.lower,
+            ask.upper,
         ):
             return
         squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
@@ -185,9 +173,9 @@ def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
 
     def judge_moment_cut(problem, scratch, desk, rank, feature, cut, key, counted):
         node_rows, left_rows, n_missing = counted
-        total, real, sums = scratch.total, scratch.real, scratch.cell_sums
+        total, ask, sums = scratch.total, scratch.ask, scratch.cell_sums
         monotone = problem.monotone[feature]
-        min_leaf, min_weight = problem.whole[MIN_LEAF], real[ASK_MIN_WEIGHT]
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
         asked = (sums[6], total[0])
         is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
         weight, total_y, second = sums[3], sums[4], sums[5]
@@ -207,8 +195,8 @@ def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
             monotone,
             left[1] / left[0],
             right[1] / right[0],
-            real[ASK_LOWER],
-            real[ASK_UPPER],
+            ask.lower,
+            ask.upper,
         ):
             return
         value = score(left, right, 1)
@@ -229,12 +217,12 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         bins, row, stats = problem.bins, rows.row, rows.stats
-        offset, n_classes = feature * problem.whole[N_ROWS], scratch.ask[ASK_N_TOTALS]
-        anew = scratch.ask[ASK_ANEW]
+        offset, n_classes = feature * problem.n_rows, scratch.ask.n_totals
+        anew = scratch.ask.anew
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
         low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
-            return 0.0
+            return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
         sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
         for j in range(first, last):
@@ -244,9 +232,9 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
             sums[side * n_classes + labels[j - shift]] += stats[j]
         counted = (last - first, left_rows, n_missing)
         judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
-        return 1.0
+        return True
 
-    return step(search_class_cut, variant)
+    return step(Search, variant)(search_class_cut)
 
 
 def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -259,10 +247,10 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
         bins, row, stats = problem.bins, rows.row, rows.stats
-        offset = feature * problem.whole[N_ROWS]
+        offset = feature * problem.n_rows
         low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
-            return 0.0
+            return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
         sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
         for j in range(first, last):
@@ -273,9 +261,9 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
                 sums[3 * side + s] += stats[3 * j + s]
         counted = (last - first, left_rows, n_missing)
         judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
-        return 1.0
+        return True
 
-    return step(search_moment_cut, variant)
+    return step(Search, variant)(search_moment_cut)
 
 
 # --- all cuts of a node ---------------------------------------------------------------
@@ -313,7 +301,7 @@ def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, mi
 
     They are in lane_counts, or in lane_rows where they may be more than a lane can count.
     """
-    by_row, stride, width = problem.by_row, problem.whole[ROW_STRIDE], problem.whole[LANE_WIDTH]
+    by_row, stride, width = problem.by_row, problem.row_stride, problem.lane_width
     counts, cuts, known = scratch.lane_counts, scratch.cuts, scratch.known_codes
     n_cells = (1 + int64(missing)) * n_classes * width
     for begin in range(first, last, MOST_COUNTED):
@@ -368,9 +356,9 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        n_classes, anew = scratch.ask[ASK_N_TOTALS], scratch.ask[ASK_ANEW]
+        n_classes, anew = scratch.ask.n_totals, scratch.ask.anew
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        width, node_rows, sums = problem.whole[LANE_WIDTH], last - first, scratch.cell_sums
+        width, node_rows, sums = problem.lane_width, last - first, scratch.cell_sums
         missing, blocks = draw_cuts(problem, nodes, node, scratch, desk)
         n_cells = count_sides(
             problem, scratch, rows.row, labels, shift, first, last, n_classes, missing, blocks
@@ -378,7 +366,7 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
         for place in range(desk.words[WORD_DRAWN]):
             feature, rank = desk.features[place], int64(0)
             if problem.is_category[feature]:
-                call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+                problem.search[feature](slots, node, feature, rank, desk_at)
             else:
                 left_rows, n_missing = int64(0), int64(0)
                 for k in range(n_classes):
@@ -395,9 +383,8 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         clear_lanes(scratch, node_rows, n_cells)
-        return 0.0
 
-    return step(search_class_cuts, variant)
+    return step(SearchTogether, variant)(search_class_cuts)
 
 
 def make_moment_cuts_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -409,11 +396,11 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        by_row, stride, row, stats = problem.by_row, problem.whole[ROW_STRIDE], rows.row, rows.stats
+        by_row, stride, row, stats = problem.by_row, problem.row_stride, rows.row, rows.stats
         sums, lanes = scratch.cell_sums, scratch.lane_sums
         cuts, known = scratch.cuts, scratch.known_codes
         missing, blocks = draw_cuts(problem, nodes, node, scratch, desk)
-        for lane in range(0, problem.whole[N_FEATURES], SUM_LANES):
+        for lane in range(0, problem.n_features, SUM_LANES):
             if not has_cut(blocks, lane, SUM_LANES):
                 continue
             add_up_to(by_row, stride, row, first, last, lane, cuts, stats, lanes, lane)
@@ -423,7 +410,7 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
         for place in range(desk.words[WORD_DRAWN]):
             feature, rank = desk.features[place], int64(0)
             if problem.is_category[feature]:
-                call_address(problem.search[feature], (slots, node, feature, rank, desk_at))
+                problem.search[feature](slots, node, feature, rank, desk_at)
             else:
                 for s in range(6 if missing else 3):  # left of the cut, then without a value
                     sums[3 + s] = lanes[s * stride + feature]
@@ -432,6 +419,5 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
                 judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
             if nothing_better(problem, nodes, node, desk, rank):
                 break
-        return 0.0
 
-    return step(search_moment_cuts, variant)
+    return step(SearchTogether, variant)(search_moment_cuts)

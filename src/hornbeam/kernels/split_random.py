@@ -15,25 +15,17 @@ from hornbeam.kernels.lanes import PLACE_LANES, count_up_to_place
 from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.split import present_keys, try_cuts
 from hornbeam.kernels.state import (
-    ASK_ALL_KEYS,
-    ASK_CELLS,
-    ASK_KEYS,
-    ASK_MONOTONE,
-    ASK_N_STATS,
-    ASK_WEIGHT,
-    BYTES,
     NODES_AT,
-    ORDER,
     PROBLEM_AT,
     ROWS_AT,
     SCRATCH_AT,
+    Search,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
@@ -131,46 +123,46 @@ def random_value(problem, feature, low, high, key):
 def weigh_missing(rows, scratch):
     """Weight of the entries whose code is missing."""
     ask, keys = scratch.ask, present_keys(scratch)
-    stats = scratch.entry_stats if ask[ASK_CELLS] else rows.stats
+    stats = scratch.entry_stats if ask.cells else rows.stats
     weight = 0.0
-    for i in range(ask[ASK_KEYS], ask[ASK_ALL_KEYS]):
-        weight += stats[int64(keys[i] & uint64(ENTRY_MASK)) * ask[ASK_N_STATS]]
+    for i in range(ask.n_keys, ask.n_all_keys):
+        weight += stats[int64(keys[i] & uint64(ENTRY_MASK)) * ask.n_stats]
     return weight
 
 
-@step
+@step(Search)
 def search_random_number(slots, node, feature, rank, desk_at):
     """Random cut of a number feature; the protocol is that of `split.search_number`."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     desk = load_desk(slots, desk_at)
-    if call_address(problem.whole[ORDER], (slots, node, feature)) == 0.0:
-        return 0.0
-    scratch.ask[ASK_MONOTONE] = problem.monotone[feature]
+    if not problem.steps.order(slots, node, feature):
+        return False
+    scratch.ask.monotone = problem.monotone[feature]
     keys = present_keys(scratch)
     low = int64(keys[0] >> uint64(32))
-    high = int64(keys[scratch.ask[ASK_KEYS] - 1] >> uint64(32))
+    high = int64(keys[scratch.ask.n_keys - 1] >> uint64(32))
     missing = weigh_missing(rows, scratch)
-    threshold, weight = math.inf, scratch.real[ASK_WEIGHT]
+    threshold, weight = math.inf, scratch.ask.weight
     if missing > 0.0 and draws_missing(feature, missing, weight, nodes.key[node]):
-        part_keys(scratch, high, high, scratch.ask[ASK_KEYS])
+        part_keys(scratch, high, high, scratch.ask.n_keys)
         low = high
     elif not may_ask(problem, feature, low < high):
-        return 1.0
+        return True
     if low == high:
         try_cuts(problem, rows, scratch, feature, threshold, rank, desk, 0)
-        return 1.0
-    if problem.whole[BYTES]:
+        return True
+    if problem.as_bytes:
         cut = random_bin(problem, feature, low, high, nodes.key[node])
         threshold = border_behind(problem, feature, cut)
     else:
         threshold, cut = random_value(problem, feature, low, high, nodes.key[node])
-    known, all_keys = scratch.ask[ASK_KEYS], scratch.ask[ASK_ALL_KEYS]
+    known, all_keys = scratch.ask.n_keys, scratch.ask.n_all_keys
     missing_left = known < all_keys and draws_left(feature, nodes.key[node])
     if not missing_left:
-        scratch.ask[ASK_KEYS] = all_keys  # as if the missing values were large ones
-    part_keys(scratch, cut, high, scratch.ask[ASK_KEYS])
+        scratch.ask.n_keys = all_keys  # as if the missing values were large ones
+    part_keys(scratch, cut, high, scratch.ask.n_keys)
     improved = try_cuts(problem, rows, scratch, feature, threshold, rank, desk, int64(missing_left))
     if improved and known < all_keys:
         desk.best_missing_left[rank] = int64(missing_left)
-    return 1.0
+    return True

@@ -28,27 +28,19 @@ from hornbeam.kernels.split_categories import draw_class, draw_forced, draw_righ
 from hornbeam.kernels.split_random import draws_missing, may_ask
 from hornbeam.kernels.state import (
     ABSENT,
-    ASK_N_TOTALS,
-    ASK_WEIGHT,
-    FILL,
     LEFT,
-    MAX_CATEGORIES,
-    N_ROWS,
     NODES_AT,
     PROBLEM_AT,
     RIGHT,
     ROWS_AT,
     SCRATCH_AT,
-    SEARCH_CATEGORY,
-    UNIT_WEIGHTS,
-    WHOLE_WEIGHTS,
+    Search,
     load_desk,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
@@ -66,7 +58,7 @@ _COPIES_AT = 2 * (MISSING_BIN + 1)
 def count_rows(problem, rows, scratch, feature, first, last):
     """Count the rows of two classes of each code."""
     row, labels, words = rows.row, rows.labels, scratch.cell_words
-    bins, offset = problem.bins, feature * problem.whole[N_ROWS]
+    bins, offset = problem.bins, feature * problem.n_rows
     n_turns = (last - first) // _COPIES
     for turn in range(n_turns):
         for copy in range(_COPIES):
@@ -180,7 +172,7 @@ def sum_left(scratch, n_groups, n_classes):
 @inlined
 def note_groups(problem, scratch, feature, n_groups, desk, rank):
     """Write down on which side each category is."""
-    member_at = rank * problem.whole[MAX_CATEGORIES]
+    member_at = rank * problem.max_categories
     for code in range(problem.n_codes[feature]):
         desk.member[member_at + code] = ABSENT
     for group in range(n_groups):
@@ -199,24 +191,24 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
-        if not problem.whole[WHOLE_WEIGHTS]:
-            general = problem.whole[SEARCH_CATEGORY]
-            return call_address(general, (slots, node, feature, rank, desk_at))
+        if not problem.weights.whole:
+            general = problem.steps.search_category
+            return general(slots, node, feature, rank, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        n_classes, n_codes = scratch.ask[ASK_N_TOTALS], problem.n_codes[feature]
+        n_classes, n_codes = scratch.ask.n_totals, problem.n_codes[feature]
         key = derive_for_feature(nodes.key[node], feature)
-        if problem.whole[UNIT_WEIGHTS] and n_classes == 2:
+        if problem.weights.unit and n_classes == 2:
             count_rows(problem, rows, scratch, feature, first, last)
             n_groups, n_missing = list_pairs(scratch, n_codes)
         else:
-            call_address(problem.whole[FILL], (slots, node, feature))
+            problem.steps.fill(slots, node, feature)
             n_groups, n_missing = list_class_groups(scratch, n_codes, n_classes)
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         missing_weight = float64(n_missing)
-        if not problem.whole[UNIT_WEIGHTS]:
+        if not problem.weights.unit:
             missing_weight = weigh_missing_cells(scratch, n_codes, n_classes)
         asks = n_missing > 0 and draws_missing(
-            feature, missing_weight, scratch.real[ASK_WEIGHT], nodes.key[node]
+            feature, missing_weight, scratch.ask.weight, nodes.key[node]
         )
         if asks or (varies and may_ask(problem, feature, n_groups > 1)):
             if asks:
@@ -230,6 +222,6 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
             if judge(problem, scratch, feature, counted, int64(0), int64(0), desk, rank):
                 note_groups(problem, scratch, feature, n_groups, desk, rank)
         clear_class_groups(scratch, n_groups, n_codes, n_classes)
-        return float64(varies)
+        return varies
 
-    return step(search_random_class_categories, variant)
+    return step(Search, variant)(search_random_class_categories)

@@ -1,16 +1,223 @@
-"""What growing a tree works on, as NamedTuples of arrays (pointers inside kernels).
+"""What growing a tree works on, as NamedTuples that kernels see by name (runtime/views.py).
 
-`Problem` is read only. `Rows` is rearranged as nodes split, so that the rows of a node
-are always neighbours. `Nodes` holds what is known of each node. A `Desk` is where the
-threads that work together on a node agree on it; a `Scratch` belongs to one thread.
+`Problem` is read only: the table, the rules, and the kernels that are called by address. `Rows`
+is rearranged as nodes split, so that the rows of a node are always neighbours. `Nodes` holds what
+is known of each node. A `Desk` is where the threads that work together on a node agree on it; a
+`Scratch` belongs to one thread.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U4, U8
-from hornbeam.runtime.views import make_loader, width_of
+from hornbeam.runtime.views import Bits, Slots, StepArray, make_loader, width_of, written
+
+# --- kernels that are called by address, so that a fit compiles only what it needs -------
+
+
+class Search(Protocol):
+    """Search the best split of a node on one feature; whether the feature varies there."""
+
+    def __call__(self, slots: Slots, node: int, feature: int, rank: int, desk_at: int) -> bool: ...
+
+
+class SearchTogether(Protocol):
+    """Search many features of a node at once."""
+
+    def __call__(self, slots: Slots, node: int, desk_at: int) -> None: ...
+
+
+class GrowBlock(Protocol):
+    """Grow a node of few rows, and all below it."""
+
+    def __call__(self, slots: Slots, node: int, desk_at: int) -> None: ...
+
+
+class Scan(Protocol):
+    """Walk along the ordered entries of a node; the best score of a cut (see kernels/scan.py)."""
+
+    def __call__(
+        self,
+        keys: U8,
+        labels: I4,
+        stats: F8,
+        rows: I4,  # per entry
+        class_start: I8,
+        total: F8,
+        start: F8,
+        left: F8,
+        right: F8,
+        order: F8,
+        ask: ScanQuestion,
+    ) -> float: ...
+
+
+class Summarise(Protocol):
+    """Sum up the rows of a node; its impurity."""
+
+    def __call__(
+        self, labels: I4, stats: F8, class_start: I8, total: F8, order: F8, ask: ScanQuestion
+    ) -> float: ...
+
+
+class Plan(Protocol):
+    """List the features of a node's next round, after so many that were drawn before."""
+
+    def __call__(self, slots: Slots, node: int, desk_at: int, drawn: int) -> None: ...
+
+
+class Settle(Protocol):
+    """Turn the best split of a node into children; whether it gains enough."""
+
+    def __call__(self, slots: Slots, node: int, desk_at: int, size: int) -> bool: ...
+
+
+class PartRows(Protocol):
+    """Bring the rows of a node that go left before the others; where these begin."""
+
+    def __call__(self, slots: Slots, node: int, desk_at: int, rank: int) -> int: ...
+
+
+class OrderEntries(Protocol):
+    """List the entries of a node by their codes; whether the feature varies."""
+
+    def __call__(self, slots: Slots, node: int, feature: int) -> bool: ...
+
+
+class SortRows(Protocol):
+    """Sort some rows by their codes; how many of these are not missing."""
+
+    def __call__(self, slots: Slots, feature: int, first: int, last: int) -> int: ...
+
+
+class CountCells(Protocol):
+    """Count some rows into one cell per code."""
+
+    def __call__(self, slots: Slots, feature: int, first: int, last: int) -> None: ...
+
+
+class FillCells(Protocol):
+    """Fill the cells of a node on a feature whose codes are bytes."""
+
+    def __call__(self, slots: Slots, node: int, feature: int) -> None: ...
+
+
+class KeepSet(Protocol):
+    """Write down which categories of a node go left."""
+
+    def __call__(self, slots: Slots, node: int, rank: int, desk_at: int) -> None: ...
+
+
+class AboutNode(Protocol):
+    """Do something for a node."""
+
+    def __call__(self, slots: Slots, node: int) -> None: ...
+
+
+class Sift(Protocol):
+    """Bring the node at a place of the frontier to where it belongs."""
+
+    def __call__(self, slots: Slots, desk_at: int, place: int) -> None: ...
+
+
+class JudgeBlock(Protocol):
+    """Judge a split of few rows, each of them a bit; whether it is the best one so far."""
+
+    def __call__(
+        self, slots: Slots, feature: int, desk_at: int, here: Bits, left: Bits, missing: Bits
+    ) -> bool: ...
+
+
+class PartGroups(Protocol):
+    """Part the categories of few rows at random; how many there are."""
+
+    def __call__(self, slots: Slots, feature: int, node: int, here: Bits, missing: Bits) -> int: ...
+
+
+class GrowSteps(NamedTuple):
+    """The kernels that growing calls; those that a fit does not need are not there."""
+
+    settle: Settle | None
+    plan: Plan | None
+    part: PartRows | None
+    summarise: Summarise | None = None
+    scan: Scan | None = None
+    order: OrderEntries | None = None
+    sort: SortRows | None = None
+    count_cells: CountCells | None = None
+    fill: FillCells | None = None
+    search_number: Search | None = None  # for number features that have no special one
+    search_category: Search | None = None
+    search_together: SearchTogether | None = None
+    keep_set: KeepSet | None = None
+    hand_on_bounds: AboutNode | None = None
+    number_anew: AboutNode | None = None
+    sift: Sift | None = None
+    grow_block: GrowBlock | None = None
+    judge_block: JudgeBlock | None = None
+    part_groups: PartGroups | None = None
+
+
+# --- what is to be fitted ---------------------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """What the criterion sums, and how its scores are to be read."""
+
+    n_labels: int  # labels per row: outputs of a classifier, 0 for a regressor
+    n_stats: int  # statistics per row: weight, then sums and squares per output
+    n_totals: int  # statistics per node
+    n_outputs: int
+    n_classes: int  # histogram cells per code
+    rows_only: bool  # the criterion needs single rows, not cells of a histogram
+    logs: bool  # the second moment of a value is y log y, not its square
+    value_at: int  # which node total, divided by the weight, is the value that constraints bound
+    value_is_total: bool  # ... or is the value itself (medians)
+    score_form: int  # what a score is of a node as a whole
+    score_unit: float  # outputs that a score adds up, and an impurity is the mean of
+    perfect_score: float  # of a split into pure children; infinite if unknown
+
+
+class SplitRules(NamedTuple):
+    """Which nodes are split, and how."""
+
+    max_features: int
+    max_depth: int
+    max_leaves: int
+    min_split: int
+    min_leaf: int
+    min_decrease: float
+    growth: int
+    random_cuts: bool
+    category_rule: int
+    list_from: int  # sets of features with more categories are lists of them, not bits
+    count_constant: bool  # a constant feature counts towards max_features
+    random_ties: bool  # equally good splits are told apart by chance, not by their features
+    ties: int  # how features are compared: TIES_EXACT, or how large is what their scores round
+    constrained: bool  # Nodes.lower and Nodes.upper are kept
+    knows_constant: bool  # Nodes.constant is kept
+
+
+class Weights(NamedTuple):
+    """What is known of the weights of a tree's rows."""
+
+    unit: bool  # every row weighs 1
+    whole: bool  # every weight is a whole number, and none of their sums is rounded
+    lane_rows: int  # as many rows can a lane of a byte count or weigh
+    min_leaf: float  # what a leaf must weigh
+
+
+class GrowRoom(NamedTuple):
+    """How much there is room for, and who shares it."""
+
+    nodes: int  # of Nodes and Desk.frontier
+    sets: int  # words of Nodes.sets
+    nodes_at_once: int  # how many nodes a thread makes at once
+    sets_at_once: int  # ... and how many words of category sets
+    task_rows: int  # smaller nodes are put aside: one thread grows them and all below them
+    cells: int  # of a histogram
+    threads: int
 
 
 class Problem(NamedTuple):
@@ -20,95 +227,34 @@ class Problem(NamedTuple):
     ranks: U4  # ... or if they are four bytes wide; the other one is empty
     n_codes: I8  # per feature
     is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
-    search: I8  # per feature: address of the search of kernels/split*.py that it gets
+    search: StepArray[Search]  # per feature: the search of kernels/split*.py that it gets
     monotone: I8  # per feature: +1, 0, -1
     borders: F8  # behind each bin, for random cuts: borders[border_start[feature] + code]
     border_start: I8
     places: F8  # where each code lies, for random cuts: places[place_start[feature] + code]
     place_start: I8
     class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
-    by_row: U1  # the same codes row by row, ROW_STRIDE apart; empty if ROW_STRIDE is 0
+    by_row: U1  # the same codes row by row, row_stride apart; empty if that is 0
     value_at: I8  # per feature: its place in a row of values, -1 if it is not crowded
-    narrow_values: F4  # values of crowded columns (data/coding.py), N_CROWDED per row, or ...
+    narrow_values: F4  # values of crowded columns (data/coding.py), n_crowded per row, or ...
     wide_values: F8  # ... if they are eight bytes wide; the other one is empty, or both
     origin: I4  # row in the table of each row of a tile (see kernels/tile.py)
-    whole: I8  # settings, numbered below
-    real: F8  # settings, numbered below
+    n_rows: int  # of the table
+    n_features: int
+    as_bytes: bool  # codes are bytes
+    row_stride: int  # of by_row, 0 if it is not there (kernels/ranges.py)
+    lane_width: int  # lanes of the features of a row: row_stride, rounded up to whole vectors
+    n_crowded: int  # features whose bins hold several values, if these are at hand
+    has_wide_values: bool  # they are eight bytes wide
+    tiled: bool  # the codes are those of a tile, rows are numbered within it
+    category_words: int  # words of the largest category set
+    max_categories: int
+    sums: Sums
+    rules: SplitRules
+    weights: Weights
+    room: GrowRoom
+    steps: GrowSteps
 
-
-# Problem.whole
-N_ROWS = 0  # of the table
-N_FEATURES = 1
-BYTES = 2  # codes are bytes
-N_LABELS = 3  # labels per row: outputs of a classifier, 0 for a regressor
-N_STATS = 4  # statistics per row: weight, then sums and squares per output
-N_TOTALS = 5  # statistics per node
-N_OUTPUTS = 6
-N_CLASSES = 7  # histogram cells per code
-MAX_FEATURES = 8
-MAX_DEPTH = 9
-MIN_SPLIT = 10
-MIN_LEAF = 11
-MAX_LEAVES = 12
-GROWTH = 13
-RANDOM_CUTS = 14
-CATEGORY_RULE = 15
-ROWS_ONLY = 16  # the criterion needs single rows, not cells of a histogram
-SCAN = 17  # address of the criterion's scan
-SUMMARY = 18  # address of the criterion's summary
-SEARCH_NUMBER = 19  # address of the search for number features that have no special one
-VALUE_AT = 20  # which node total, divided by the weight, is the value that constraints bound
-VALUE_IS_TOTAL = 21  # ... or is the value itself (medians)
-CELL_LIMIT = 22
-TASK_ROWS = 23  # smaller nodes are put aside: one thread grows them and all below them
-KNOWS_CONSTANT = 24  # Nodes.constant is kept
-CONSTRAINED = 25  # Nodes.lower and Nodes.upper are kept
-CATEGORY_WORDS = 26  # words of the largest category set
-THREADS = 27
-CAPACITY = 28  # of Nodes and Desk.frontier
-SET_CAPACITY = 29  # of Nodes.sets
-MAX_CATEGORIES = 30
-PLAN = 31  # address of a plan of kernels/features.py
-TILED = 32  # the codes are those of a tile, rows are numbered within it
-UNIT_WEIGHTS = 33  # every row weighs 1
-WHOLE_WEIGHTS = 34  # every weight is a whole number, and none of their sums is rounded
-SETTLE = 35  # address of kernels.settle.settle
-ORDER = 36  # address of kernels.split.order_entries
-SORT = 37  # address of kernels.order.sort_rows
-KEEP_SET = 38  # address of kernels.split_categories.keep_category_set
-HAND_ON_BOUNDS = 39  # address of kernels.constraints.hand_on_bounds
-COUNT_CONSTANT = 40  # a constant feature counts towards MAX_FEATURES
-NUMBER_ANEW = 41  # address of kernels.split.number_anew, 0 where it may not be used
-ROW_STRIDE = 42  # of by_row, 0 if it is not there (kernels/ranges.py)
-PART = 43  # address of a kernel of kernels/part.py
-SIFT = 44  # address of kernels.heap.sift
-COUNT = 45  # address of kernels.order.count_labels or count_sums
-SEARCH_TOGETHER = 46  # address of a search for many features at once, 0 if there is none
-LANE_ROWS = 47  # as many rows can a lane of a byte count or weigh
-SEARCH_CATEGORY = 48  # address of the search for category features that have no special one
-FILL = 49  # address of kernels.split_bins.fill_class_cells
-RANDOM_TIES = 50  # equally good splits are told apart by chance, not by their features
-LOGS = 51  # the second moment of a value is y log y, not its square
-LANE_WIDTH = 52  # lanes of the features of a row: ROW_STRIDE, rounded up to whole vectors
-GROW_BLOCK = 53  # address of kernels.block.grow_block, 0 where it may not be used
-JUDGE_BLOCK = 54  # address of the criterion's kernel that it calls
-PART_GROUPS = 55  # address of kernels.block.part_groups
-ROOM_NODES = 56  # how many nodes a thread makes at once
-ROOM_SETS = 57  # ... and how many words of category sets
-N_CROWDED = 58  # features whose bins hold several values, if these are at hand
-WIDE_VALUES = 59  # they are eight bytes wide
-TIES = 60  # how features are compared: TIES_EXACT, or how large is what their scores round
-SCORE_FORM = 61  # what a score is of a node as a whole
-LIST_FROM = 62  # sets of features with more categories are lists of them, not bits
-N_WHOLE = 63
-
-# Problem.real
-MIN_WEIGHT_LEAF = 0
-MIN_DECREASE = 1
-TOTAL_WEIGHT = 2
-PERFECT_SCORE = 3  # of a split into pure children; infinite if unknown
-SCORE_UNIT = 4  # outputs that a score adds up, and an impurity is the mean of
-N_REAL = 5
 
 # Problem.is_category: a split must prove itself beyond chance (hornbeam/chance.py)
 MANY_CATEGORIES = 2
@@ -202,8 +348,43 @@ WORD_FIRST_WINS = 52  # of equally good splits the one found first is kept, as i
 # WORD_STATUS
 DONE, FULL, STOPPED = 0, 1, 2
 
-# sides of a category in Desk.member
+# Sides of a category in Desk.member
 ABSENT, LEFT, RIGHT = 0, 1, 2
+
+
+@written
+class ScanQuestion(NamedTuple):
+    """What a scan or a summary is asked, and what it answers: a thread's own notes."""
+
+    n_keys: int = 0  # whose code is not missing
+    n_all_keys: int = 0  # those of missing values come last
+    in_spare: int = 0  # the keys are in spare_keys
+    cells: bool = False  # entries are cells, not rows
+    has_ranges: bool = False  # low, high and top are known
+    anew: bool = False  # the node's classes are numbered anew
+    first: int = 0  # the node's rows
+    last: int = 0
+    n_rows: int = 0  # in the node
+    n_stats: int = 0
+    n_labels: int = 0
+    n_outputs: int = 0
+    n_totals: int = 0
+    min_leaf: int = 0
+    min_weight: float = 0.0
+    unit_weights: bool = False
+    whole_weights: bool = False  # sums of them are exact
+    weight: float = 0.0
+    start_rows: int = 0  # on the left before the scan starts
+    start_weight: float = 0.0
+    monotone: int = 0
+    lower: float = 0.0
+    upper: float = 0.0
+    tie: float = 0.0  # by how much the score of another feature must be larger to be better
+    owed: float = 0.0  # share of a gain that many categories owe to chance
+    whole_score: float = 0.0  # of a split that changes nothing; only where something is owed
+    best_key: int = 0  # answer of a scan: index of the last key on the left ...
+    best_rows: int = 0  # ... and rows on the left
+    summed_weight: float = 0.0  # answer of a summary
 
 
 class Scratch(NamedTuple):
@@ -250,47 +431,12 @@ class Scratch(NamedTuple):
     left: F8
     right: F8
     order: F8  # room for order statistics (the absolute error)
-    ask: I8  # question and answer of a scan, numbered below
-    real: F8  # the same, real numbers
+    ask: ScanQuestion
     spare_row: I4  # rows that go right while a node is parted; may share memory with keys
     spare_labels: I4
     spare_stats: F8
     tasks: I4  # nodes put aside for single threads (shared by all)
 
-
-# Scratch.ask: what a scan or summary is asked ...
-ASK_KEYS = 0  # number of keys whose code is not missing
-ASK_IN_SPARE = 1  # the keys are in spare_keys
-ASK_CELLS = 2  # entries are cells, not rows
-ASK_FIRST, ASK_LAST = 3, 4  # the node's rows
-ASK_ROWS = 5  # rows in the node
-ASK_START_ROWS = 6  # rows on the left before the scan starts
-ASK_MIN_LEAF = 7
-ASK_MONOTONE = 8
-ASK_N_STATS = 9
-ASK_N_LABELS = 10
-ASK_N_OUTPUTS = 11
-ASK_N_TOTALS = 12
-# ... and what it answers
-ANSWER_KEY = 13  # index of the last key on the left
-ANSWER_ROWS = 14  # rows on the left
-ASK_ALL_KEYS = 15  # number of keys; those of missing values come last
-ASK_WHOLE_WEIGHTS = 16  # weights are whole numbers, so that sums of them are exact
-ASK_RANGES = 18  # low, high and top are known
-ASK_ANEW = 17  # the node's classes are numbered anew
-ASK_UNIT_WEIGHTS = 19  # every row weighs 1
-N_ASK = 24
-
-# Scratch.real
-ASK_WEIGHT = 0
-ASK_START_WEIGHT = 1
-ASK_MIN_WEIGHT = 2
-ASK_LOWER, ASK_UPPER = 3, 4
-ANSWER_WEIGHT = 5  # summary: weight of the rows
-ASK_TIE = 6  # by how much the score of another feature must be larger to be better
-ASK_WHOLE = 7  # score of a split that changes nothing; only if ASK_OWED is not 0
-ASK_OWED = 8  # share of a gain that many categories owe to chance
-N_ASK_REAL = 9
 
 # All of them lie one after the other in a thread's slots (runtime/pointers.py).
 PROBLEM_AT = 0

@@ -12,9 +12,6 @@ import math
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.state import (
-    N_OUTPUTS,
-    N_TOTALS,
-    TIES,
     TIES_BY_CLASSES,
     TIES_BY_DIFFERENCE,
     TIES_BY_LOGS,
@@ -36,11 +33,11 @@ def tie_of(problem, nodes, node):
     What is rounded is as large as the terms of a score: their size is the impurity of the
     node plus what its scores leave out of it, which is large where means are far from zero.
     """
-    kind = problem.whole[TIES]
+    kind = problem.rules.ties
     if kind == 0:
         return 0.0
-    weight, n_totals = nodes.weight[node], problem.whole[N_TOTALS]
-    n_outputs = problem.whole[N_OUTPUTS]
+    weight, n_totals = nodes.weight[node], problem.sums.n_totals
+    n_outputs = problem.sums.n_outputs
     size = abs(weight * nodes.impurity[node] * n_outputs)
     if kind == TIES_BY_CLASSES:
         size += weight

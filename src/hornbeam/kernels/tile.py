@@ -14,24 +14,15 @@ from hornbeam.dtypes import MISSING_RANK
 from hornbeam.kernels.order import ENTRY_MASK
 from hornbeam.kernels.ranges import find_ranges
 from hornbeam.kernels.state import (
-    ASK_IN_SPARE,
-    BYTES,
-    KNOWS_CONSTANT,
-    N_FEATURES,
-    N_ROWS,
     NODES_AT,
     PROBLEM_AT,
-    RANDOM_CUTS,
-    ROW_STRIDE,
     ROWS_AT,
     SCRATCH_AT,
-    SORT,
     load_nodes,
     load_problem,
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.atomics import call_address
 from hornbeam.runtime.kernel import inlined, kernel
 from hornbeam.runtime.pointers import bare
 
@@ -39,9 +30,9 @@ from hornbeam.runtime.pointers import bare
 @inlined
 def copy_column(problem, rows, feature, first, last, tile):
     """Copy a column's codes as they are."""
-    offset, out = feature * problem.whole[N_ROWS], feature * (last - first) - first
+    offset, out = feature * problem.n_rows, feature * (last - first) - first
     for j in range(first, last):
-        if problem.whole[BYTES]:
+        if problem.as_bytes:
             tile.bins[out + j] = problem.bins[offset + rows.row[j]]
         else:
             tile.ranks[out + j] = problem.ranks[offset + rows.row[j]]
@@ -51,8 +42,8 @@ def copy_column(problem, rows, feature, first, last, tile):
 def rank_column(problem, slots, scratch, feature, first, last, tile):
     """Copy a column's ranks, numbered anew; returns how many there are."""
     out = feature * (last - first) - first
-    known = int64(call_address(problem.whole[SORT], (slots, feature, first, last)))
-    keys = scratch.spare_keys if scratch.ask[ASK_IN_SPARE] else scratch.keys
+    known = problem.steps.sort(slots, feature, first, last)
+    keys = scratch.spare_keys if scratch.ask.in_spare else scratch.keys
     rank = 0
     for i in range(last - first):
         entry = int64(keys[i] & uint64(ENTRY_MASK))
@@ -64,14 +55,16 @@ def rank_column(problem, slots, scratch, feature, first, last, tile):
 
 @kernel
 def make_tile(slots, tile_slots, node):
-    """Fill a thread's tile with the codes of a node, and number its rows within it."""
+    """Fill a thread's tile with the codes of a node, and number its rows within it.
+
+    It already knows how many these are.
+    """
     slots = bare(slots)
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
     tile = load_problem(tile_slots, PROBLEM_AT)
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
-    n_features, stride = problem.whole[N_FEATURES], problem.whole[ROW_STRIDE]
-    tile.whole[N_ROWS] = last - first
+    n_features, stride = problem.n_features, problem.row_stride
     if stride > 0:
         find_ranges(problem, rows.row, first, last, scratch)
         for j in range(first, last):
@@ -82,10 +75,10 @@ def make_tile(slots, tile_slots, node):
         tile.n_codes[feature] = problem.n_codes[feature]
         if stride > 0 and not scratch.varies[feature]:
             continue
-        if problem.whole[KNOWS_CONSTANT] and nodes.constant[node * n_features + feature]:
+        if problem.rules.knows_constant and nodes.constant[node * n_features + feature]:
             continue
-        kept = problem.whole[RANDOM_CUTS]  # they look up the value behind a rank
-        if kept or problem.whole[BYTES] or problem.is_category[feature]:
+        kept = problem.rules.random_cuts  # they look up the value behind a rank
+        if kept or problem.as_bytes or problem.is_category[feature]:
             copy_column(problem, rows, feature, first, last, tile)
         else:
             tile.n_codes[feature] = rank_column(problem, slots, scratch, feature, first, last, tile)

@@ -25,8 +25,8 @@ and keeps it out of loops. The annotations of the NamedTuple say what a field is
         weight: F8                      # an array: its address and its length
         rules: Rules                    # a part of the view
 
-A NamedTuple with ``is_written = True`` in its body is a thread's own notes: kernels may assign
-to its numbers, which stay in the slots of this thread.
+A NamedTuple that is ``@written`` is a thread's own notes: kernels may assign to its numbers,
+which stay in the slots of this thread.
 """
 
 from __future__ import annotations
@@ -88,6 +88,12 @@ class StepArray(Generic[Declared]):
         addresses = np.array([step_address(kernel) for kernel in kernels], np.int64)
         self.declared = {kernel.declared for kernel in kernels}
         self.addresses = addresses if which is None else addresses[which]
+
+
+def written(group: type[Declared]) -> type[Declared]:
+    """Let kernels assign to the numbers of a NamedTuple."""
+    group.is_written = True  # type: ignore[attr-defined]
+    return group
 
 
 # --- what annotations say -----------------------------------------------------------
@@ -221,10 +227,12 @@ def place_of(group: Any, name: str) -> int:
 
 
 def new_arrays(group: Any, lengths: dict[str, int]) -> Any:
-    """A NamedTuple of this class with zeroed arrays of the given lengths."""
-    fields = fields_of(group)
+    """A NamedTuple of this class with zeroed arrays of the given lengths, and default parts."""
     return group(
-        *(np.zeros(lengths[name], NUMPY_TYPES[fields[name].annotation]) for name in group._fields)
+        *(
+            declared() if isinstance(kind, View) else np.zeros(lengths[name], NUMPY_TYPES[declared])
+            for name, (kind, declared, _, _) in fields_of(group).items()
+        )
     )
 
 

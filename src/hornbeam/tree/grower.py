@@ -20,21 +20,18 @@ from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WO
 from hornbeam.kernels import state as s
 from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
-from hornbeam.kernels.order import COUNT_SIGNATURE, RADIX_COUNTERS, count_labels, count_sums
-from hornbeam.kernels.split import SEARCH_SIGNATURE, TOGETHER_SIGNATURE
+from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
-from hornbeam.runtime.kernel import address_of, compiled
+from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import new_shared, run_team, thread_count
-from hornbeam.runtime.views import make_slots, new_arrays
+from hornbeam.runtime.views import StepArray, make_slots, new_arrays, set_fields
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
-    choose_searches,
-    choose_steps,
     general_category_steps,
     search_together,
-    set_addresses,
+    with_steps,
 )
 from hornbeam.tree.storage import check_node_count
 
@@ -147,53 +144,43 @@ class Stage:
     ) -> None:
         self.seconds = growth_seconds(most_rows, len(codes.n_codes), rules)
         self.size = size
-        self.problem = _make_problem(codes, target, criterion, rules)
-        self.whole = self.problem.whole
         self.criterion, self.rules = criterion, rules
-        self.together = search_together(criterion, rules, self.problem)
-        self.grow_block = int(self.whole[s.GROW_BLOCK])
+        problem = _make_problem(codes, target, criterion, rules)
+        self.together = search_together(criterion, rules, problem)
+        self.grow_block = problem.steps.grow_block
         # a block grows at once into a tree in which every row has a leaf of its own
         n_splits = max(1, min(BLOCK_LANES, most_rows) - 1) if self.grow_block else 1
-        self.whole[s.ROOM_NODES] = 2 * n_splits
-        self.whole[s.ROOM_SETS] = n_splits * _most_words(codes, self.whole, most_rows)
-        self.whole[s.THREADS] = size
-        if size == 1 and self.whole[s.N_ROWS] <= self.whole[s.TASK_ROWS]:
-            self.whole[s.TASK_ROWS] = 0  # the whole table is as small as a tile
-        if self.whole[s.TASK_ROWS] > 0:
+        room = _first_room(codes, problem, rules, most_rows, size, n_splits)
+        self.problem = problem._replace(room=room)
+        if room.task_rows > 0:
             compiled(make_tile, TILE_SIGNATURE)
-        self.whole[s.CAPACITY] = _first_capacity(rules, most_rows, size)
-        self.whole[s.CAPACITY] += 2 * size * n_splits
-        n_sets = min(int(self.whole[s.CAPACITY]) // 2, _FIRST_SETS) + 4 * size * n_splits
-        few_words = min(self.whole[s.CATEGORY_WORDS], LIST_FROM // WORD_BITS)
-        self.whole[s.SET_CAPACITY] = n_sets * few_words + 4 * size * self.whole[s.ROOM_SETS]
         self.shared = new_shared()
-        self.nodes = _make_nodes(self.whole, rules)
+        self.nodes = _make_nodes(self.problem)
         self.tiles = [_make_tile(self.problem) for _ in range(size)]
-        self.tasks = np.zeros(self.whole[s.CAPACITY], np.int32)
-        self.team_desk = _make_desk(self.whole, self.shared, size, int(self.whole[s.CAPACITY]))
+        self.tasks = np.zeros(room.nodes, np.int32)
+        self.team_desk = _make_desk(self.problem, self.shared, size, room.nodes)
+        together, block = self.together is not None, self.grow_block is not None
         self.scratches = [
-            _make_scratch(
-                self.whole,
-                most_rows,
-                criterion,
-                self.together is not None,
-                self.grow_block != 0,
-                self.tasks,
-            )
+            _make_scratch(self.problem, most_rows, criterion, together, block, self.tasks)
             for _ in range(size)
         ]
         # A tree on the rows of a task has fewer than twice as many nodes.
-        most_nodes = 2 * int(self.whole[s.TASK_ROWS])
-        self.own_desks = [_make_desk(self.whole, new_shared(), 1, most_nodes) for _ in range(size)]
-        self._addresses: dict[Any, int] = {}
+        most_nodes = 2 * room.task_rows
+        self.own_desks = [
+            _make_desk(self.problem, new_shared(), 1, most_nodes) for _ in range(size)
+        ]
         self._slots: list[tuple[Array, Array]] = []  # of each thread: for the table, for its tile
 
-    def grow(self, rows: s.Rows, seed: int, inline: bool = False) -> s.Nodes:
+    def grow(
+        self, rows: s.Rows, seed: int, min_weight_leaf: float | None = None, inline: bool = False
+    ) -> s.Nodes:
         """Grow a tree; what is returned is overwritten by the next one.
 
-        ``inline`` means in the calling thread, for those who run several stages at once.
+        ``min_weight_leaf`` is that of the rules, unless it hangs on what the rows of this tree
+        weigh. ``inline`` means in the calling thread, for those who run several stages at once.
         """
-        self._start(rows, seed)
+        least = self.rules.min_weight_leaf if min_weight_leaf is None else min_weight_leaf
+        self._start(rows, seed, least)
         while True:
             run_team(self._work, self.size, self.shared, 0.0 if inline else self.seconds)
             desks = [self.team_desk, *self.own_desks]
@@ -201,59 +188,54 @@ class Stage:
                 return self.nodes
             self._make_room()
 
-    def _start(self, rows: s.Rows, seed: int) -> None:
+    def _start(self, rows: s.Rows, seed: int, min_weight_leaf: float) -> None:
         """Leave nothing of the tree before, and put the root on the team's frontier."""
         self.rows = rows
+        weights = _know_weights(rows.stats[:: self.problem.sums.n_stats], min_weight_leaf)
+        steps = self._steps_for(weights)
+        same_steps = steps == self.problem.steps
+        self.problem = self.problem._replace(weights=weights, steps=steps)
+        self.tiles = [tile._replace(weights=weights, steps=steps) for tile in self.tiles]
         if self._slots:  # it takes long to list all arrays, and only these are new
             of_rows = make_slots(rows)
             for slots in itertools.chain.from_iterable(self._slots):
                 slots[s.ROWS_AT : s.NODES_AT] = of_rows
+                set_fields(slots, s.PROBLEM_AT, s.Problem, weights=weights)
+                if not same_steps:
+                    set_fields(slots, s.PROBLEM_AT, s.Problem, steps=steps)
         else:
             self._list_arrays()
-        weight = rows.stats[:: int(self.whole[s.N_STATS])]
-        unit = bool(np.all(weight == 1.0))
-        even = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
-        lane_rows = int(MAX_BINS // weight.max(initial=1.0)) if even else 0
-        together, block = 0, 0
-        # counts of random cuts are rows, so these must weigh 1
-        least = MAX_BINS if self.whole[s.RANDOM_CUTS] else _LEAST_LANE_ROWS
-        if self.together is not None and lane_rows >= least:
-            together = self._address_of(self.together, TOGETHER_SIGNATURE)
-        if together or not self.whole[s.N_LABELS]:  # blocks of classes count rows, too
-            block = self.grow_block
-        # the special search of categories counts classes by weights that are whole numbers
-        counts = self.whole[s.KEEP_SET] and self.whole[s.N_LABELS]
-        general = counts and not even and not self.whole[s.SEARCH_CATEGORY]
-        for problem in (self.problem, *self.tiles):
-            if general:
-                set_addresses(problem.whole, general_category_steps(self.criterion, self.rules))
-            problem.whole[s.UNIT_WEIGHTS], problem.whole[s.WHOLE_WEIGHTS] = unit, even
-            problem.whole[s.SEARCH_TOGETHER] = together
-            problem.whole[s.GROW_BLOCK] = block
-            problem.whole[s.LANE_ROWS] = lane_rows
-            if self.whole[s.ORDER] and not self.whole[s.ROWS_ONLY]:
-                count = count_labels if unit and self.whole[s.N_LABELS] == 1 else count_sums
-                problem.whole[s.COUNT] = self._address_of(count, COUNT_SIGNATURE)
         for desk in (self.team_desk, *self.own_desks):
             desk.words[:STOP] = 0  # a stop may have been called for already: it stays
             desk.words[STOP + 1 :] = 0
             desk.words[s.WORD_LEAVES] = 1
-            desk.words[s.WORD_FIRST_WINS] = self.whole[s.RANDOM_TIES]
+            desk.words[s.WORD_FIRST_WINS] = self.rules.random_ties
         nodes = self.nodes
         nodes.first[0], nodes.last[0], nodes.depth[0] = 0, len(rows.row), 0
         nodes.state[0], nodes.weight[0] = s.UNSEEN, 0.0
         nodes.key[0] = seed
-        nodes.constant[: self.whole[s.N_FEATURES]] = 0
+        nodes.constant[: self.problem.n_features] = 0
         self.shared[NODE_COUNT] = 1
         self.shared[s.WORD_TAIL] = 1
         self.team_desk.frontier[0] = 0
         self.task_numbers = itertools.count()
 
-    def _address_of(self, step: Any, signature: Any) -> int:
-        """Where a kernel is; looked up once, as trees of a forest may be small."""
-        if step not in self._addresses:
-            self._addresses[step] = address_of(step, signature)
-        return self._addresses[step]
+    def _steps_for(self, weights: s.Weights) -> s.GrowSteps:
+        """The kernels for a tree whose rows weigh like that."""
+        sums, steps = self.problem.sums, self.problem.steps
+        # counts of random cuts are rows, so these must weigh 1
+        least = MAX_BINS if self.rules.random_cuts else _LEAST_LANE_ROWS
+        together = self.together if weights.lane_rows >= least else None
+        # blocks of classes count rows, too
+        block = self.grow_block if together is not None or not sums.n_labels else None
+        changes: dict[str, Any] = {"search_together": together, "grow_block": block}
+        # the special search of categories counts classes by weights that are whole numbers
+        if steps.keep_set and sums.n_labels and not weights.whole and not steps.search_category:
+            changes |= general_category_steps(self.criterion, self.rules)
+        if (steps.order or "order" in changes) and not sums.rows_only:
+            by_labels = weights.unit and sums.n_labels == 1
+            changes["count_cells"] = count_labels if by_labels else count_sums
+        return steps._replace(**changes)
 
     def slots(self) -> Array:
         """Where the kernels find what the first thread works on."""
@@ -282,30 +264,40 @@ class Stage:
                     return
                 desk.words[s.WORD_HEAD], desk.words[s.WORD_TAIL] = 0, 1
                 desk.frontier[0] = self.tasks[task]
-                make_tile(slots, tile_slots, int(self.tasks[task]))
+                self._fill_tile(rank, int(self.tasks[task]))
             status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
+
+    def _fill_tile(self, rank: int, node: int) -> None:
+        """Copy the codes of a node's rows into the tile of a thread."""
+        slots, tile_slots = self._slots[rank]
+        n_rows = int(self.nodes.last[node]) - int(self.nodes.first[node])
+        self.tiles[rank] = self.tiles[rank]._replace(n_rows=n_rows)
+        set_fields(tile_slots, s.PROBLEM_AT, s.Problem, n_rows=n_rows)
+        make_tile(slots, tile_slots, node)
 
     def _make_room(self) -> None:
         """Double what has run full; everything goes on where it was."""
-        needed = self.shared[s.WORD_SETS] + self.size * self.whole[s.ROOM_SETS]
-        if needed > self.whole[s.SET_CAPACITY]:
-            sets = _enlarged(self.nodes.sets, 2 * int(self.whole[s.SET_CAPACITY]))
+        room = self.problem.room
+        if self.shared[s.WORD_SETS] + self.size * room.sets_at_once > room.sets:
+            sets = _enlarged(self.nodes.sets, 2 * room.sets)
             self.nodes = self.nodes._replace(sets=sets)
-            for problem in (self.problem, *self.tiles):
-                problem.whole[s.SET_CAPACITY] = len(sets)
+            self._set_room(room._replace(sets=len(sets)))
         else:
             self._make_room_for_nodes()
         self._list_arrays()
         for desk in (self.team_desk, *self.own_desks):
             desk.words[s.WORD_STATUS] = s.DONE
 
+    def _set_room(self, room: s.GrowRoom) -> None:
+        self.problem = self.problem._replace(room=room)
+        self.tiles = [tile._replace(room=room) for tile in self.tiles]
+
     def _make_room_for_nodes(self) -> None:
-        before = int(self.whole[s.CAPACITY])
+        before = self.problem.room.nodes
         capacity = min(2 * before, MAX_NODES)
         if capacity == before:
             check_node_count(before + 1)
-        for problem in (self.problem, *self.tiles):
-            problem.whole[s.CAPACITY] = capacity
+        self._set_room(self.problem.room._replace(nodes=capacity))
         for name, array in self.nodes._asdict().items():
             if name != "sets":
                 larger = _enlarged(array, array.size // before * capacity)
@@ -322,20 +314,53 @@ def _enlarged(array: Array, length: int) -> Array:
     return larger
 
 
-def _first_capacity(rules: GrowthRules, n_rows: int, size: int) -> int:
-    """Room for the nodes that are likely to come; more is made when needed."""
-    most = 2 * max(1, n_rows // max(1, rules.min_samples_leaf)) + 1
+def _know_weights(weight: Array, min_weight_leaf: float) -> s.Weights:
+    """What is known of the weights of a tree's rows."""
+    unit = bool(np.all(weight == 1.0))
+    whole = unit or bool(np.all(weight == np.rint(weight)) and weight.sum() < 2.0**26)
+    lane_rows = int(MAX_BINS // weight.max(initial=1.0)) if whole else 0
+    return s.Weights(unit, whole, lane_rows, float(min_weight_leaf))
+
+
+def _first_room(
+    codes: Codes,
+    problem: s.Problem,
+    rules: GrowthRules,
+    most_rows: int,
+    size: int,
+    n_splits: int,
+) -> s.GrowRoom:
+    """Room for what is likely to come; more is made when needed.
+
+    ``n_splits`` is how many splits a thread makes at once.
+    """
+    most = 2 * max(1, most_rows // max(1, rules.min_samples_leaf)) + 1
     if rules.max_depth is not None and rules.max_depth < 40:
         most = min(most, 2 ** (rules.max_depth + 1) + 1)
     if rules.max_leaf_nodes is not None:
         most = min(most, 4 * rules.max_leaf_nodes + 1)
-    return min(most, max(1024, n_rows // 3)) + 4 * size
+    n_nodes = min(most, max(1024, most_rows // 3)) + 4 * size + 2 * size * n_splits
+    task_rows = _task_rows(problem.n_features, codes.columns.itemsize)
+    if size == 1 and problem.n_rows <= task_rows:
+        task_rows = 0  # the whole table is as small as a tile
+    sets_at_once = n_splits * _most_words(codes, problem, most_rows)
+    n_sets = min(n_nodes // 2, _FIRST_SETS) + 4 * size * n_splits
+    few_words = min(problem.category_words, LIST_FROM // WORD_BITS)
+    return s.GrowRoom(
+        nodes=n_nodes,
+        sets=n_sets * few_words + 4 * size * sets_at_once,
+        nodes_at_once=2 * n_splits,
+        sets_at_once=sets_at_once,
+        task_rows=task_rows,
+        cells=CELL_LIMIT,
+        threads=size,
+    )
 
 
-def _most_words(codes: Codes, whole: Array, n_rows: int) -> int:
+def _most_words(codes: Codes, problem: s.Problem, n_rows: int) -> int:
     """How many words the set of a node may have."""
     n_codes = codes.n_codes[codes.is_category != 0]
-    listed = n_codes > whole[s.LIST_FROM]
+    listed = n_codes > problem.rules.list_from
     bits = -(-n_codes[~listed].max(initial=0) // WORD_BITS)
     return max(int(bits), (n_rows + 1) // 2 if listed.any() else 0)
 
@@ -343,38 +368,51 @@ def _most_words(codes: Codes, whole: Array, n_rows: int) -> int:
 def _make_problem(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules
 ) -> s.Problem:
-    n_features = len(codes.n_codes)
+    """All but the weights of a tree's rows and the room for it, which come later."""
+    n_features, n_rows = codes.columns.shape
     as_bytes = codes.columns.dtype == BIN
     flat, other = codes.columns.ravel(), np.empty(0, RANK if as_bytes else BIN)
-    whole = _count(codes, target, criterion, rules)
-    searches, which = choose_searches(codes, whole, criterion, rules)
-    set_addresses(whole, choose_steps(codes, whole, criterion, rules, searches), searches)
-    addresses = np.array([address_of(search, SEARCH_SIGNATURE) for search in searches], np.int64)
-    real = np.zeros(s.N_REAL, STAT)
-    real[s.MIN_WEIGHT_LEAF] = rules.min_weight_leaf
-    real[s.MIN_DECREASE] = rules.min_impurity_decrease
-    real[s.PERFECT_SCORE] = criterion.perfect_score
-    real[s.SCORE_UNIT] = target.n_outputs if criterion.adds_outputs else 1
+    wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT
+    by_row = wanted and (rules.draws(n_features) or rules.random_cuts)
+    row_stride = codes.by_row.shape[1] if by_row else 0
     places, place_start = _places(codes) if rules.random_cuts else (np.empty(0), codes.edge_start)
     monotone = rules.monotone if rules.monotone is not None else np.zeros(n_features)
-    return s.Problem(
-        flat if as_bytes else other,
-        other if as_bytes else flat,
-        codes.n_codes,
-        _kinds(codes, target, rules),
-        addresses[which],
-        np.ascontiguousarray(monotone, np.int64),
-        codes.edges,
-        codes.edge_start,
-        places,
-        place_start,
-        np.ascontiguousarray(target.class_start, np.int64),
-        codes.by_row.ravel() if whole[s.ROW_STRIDE] else np.empty(0, BIN),
-        *_values(codes),
-        np.empty(0, ROW),
-        whole,
-        real,
+    value_at, narrow_values, wide_values = _values(codes)
+    n_categories = int(codes.n_codes[codes.is_category != 0].max(initial=0))
+    problem = s.Problem(
+        bins=flat if as_bytes else other,
+        ranks=other if as_bytes else flat,
+        n_codes=codes.n_codes,
+        is_category=_kinds(codes, target, rules),
+        search=StepArray([]),
+        monotone=np.ascontiguousarray(monotone, np.int64),
+        borders=codes.edges,
+        border_start=codes.edge_start,
+        places=places,
+        place_start=place_start,
+        class_start=np.ascontiguousarray(target.class_start, np.int64),
+        by_row=codes.by_row.ravel() if by_row else np.empty(0, BIN),
+        value_at=value_at,
+        narrow_values=narrow_values,
+        wide_values=wide_values,
+        origin=np.empty(0, ROW),
+        n_rows=n_rows,
+        n_features=n_features,
+        as_bytes=as_bytes,
+        row_stride=row_stride,
+        lane_width=-(-row_stride // LANES) * LANES,
+        n_crowded=0 if codes.values is None else codes.values.shape[1],
+        has_wide_values=codes.values is not None and codes.values.dtype == np.float64,
+        tiled=False,
+        category_words=-(-n_categories // WORD_BITS),
+        max_categories=n_categories,
+        sums=_sums(target, criterion),
+        rules=_split_rules(n_features, rules, criterion, by_row),
+        weights=s.Weights(False, False, 0, rules.min_weight_leaf),
+        room=s.GrowRoom(0, 0, 0, 0, 0, CELL_LIMIT, 1),
+        steps=s.GrowSteps(None, None, None),
     )
+    return with_steps(problem, codes, criterion, rules)
 
 
 def _kinds(codes: Codes, target: Target, rules: GrowthRules) -> Array:
@@ -390,56 +428,50 @@ def _kinds(codes: Codes, target: Target, rules: GrowthRules) -> Array:
     return np.where(many, s.MANY_CATEGORIES, codes.is_category).astype(np.uint8)
 
 
-def _count(codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules) -> Array:
-    """What a problem says in whole numbers, but for the addresses of kernels."""
-    n_features, n_rows = codes.columns.shape
-    as_bytes = codes.columns.dtype == BIN
-    n_categories = int(codes.n_codes[codes.is_category != 0].max(initial=0))
+def _sums(target: Target, criterion: Criterion) -> s.Sums:
+    """What the criterion sums of rows and nodes."""
     classes = criterion.summed == "classes"
     n_labels = target.n_outputs if classes else 0
     n_stats = criterion.stats_per_row(target.n_outputs)
     n_totals = int(target.class_start[-1]) if classes else n_stats
-    wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT
-    by_row = wanted and (rules.draws(n_features) or rules.random_cuts)
-    whole = np.zeros(s.N_WHOLE, np.int64)
-    whole[s.N_ROWS] = n_rows
-    whole[s.N_FEATURES] = n_features
-    whole[s.BYTES] = as_bytes
-    whole[s.ROW_STRIDE] = codes.by_row.shape[1] if by_row else 0
-    if codes.values is not None:
-        whole[s.N_CROWDED] = codes.values.shape[1]
-        whole[s.WIDE_VALUES] = codes.values.dtype == np.float64
-    whole[s.LANE_WIDTH] = -(-whole[s.ROW_STRIDE] // LANES) * LANES
-    whole[s.N_LABELS] = n_labels
-    whole[s.N_STATS] = n_stats
-    whole[s.N_TOTALS] = n_totals
-    whole[s.N_OUTPUTS] = target.n_outputs
-    whole[s.N_CLASSES] = n_totals if classes else 1
-    whole[s.MAX_FEATURES] = rules.max_features or n_features
-    whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
-    whole[s.MIN_SPLIT] = rules.min_samples_split
-    whole[s.MIN_LEAF] = rules.min_samples_leaf
-    whole[s.MAX_LEAVES] = _UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes
-    whole[s.GROWTH] = s.GROWTH_CODES[rules.growth]
-    whole[s.RANDOM_CUTS] = rules.random_cuts
-    whole[s.CATEGORY_RULE] = s.CATEGORY_CODES[rules.category_split]
-    whole[s.ROWS_ONLY] = criterion.summed == "order" or n_labels > 1
-    whole[s.LOGS] = criterion.summed == "moments" and criterion.second_moment == "logs"
-    whole[s.VALUE_AT] = n_totals - 1 if classes else 1
-    whole[s.VALUE_IS_TOTAL] = criterion.summed == "order"
-    whole[s.CELL_LIMIT] = CELL_LIMIT
-    whole[s.TASK_ROWS] = _task_rows(n_features, codes.columns.itemsize)
-    whole[s.KNOWS_CONSTANT] = n_features <= _CONSTANT_FEATURES_LIMIT and not by_row
-    whole[s.CONSTRAINED] = rules.monotone is not None
-    whole[s.COUNT_CONSTANT] = rules.count_constant
-    whole[s.RANDOM_TIES] = rules.random_ties
-    if not rules.random_ties and not rules.random_cuts:
-        whole[s.TIES] = criterion.ties
-    whole[s.MAX_CATEGORIES] = n_categories
-    whole[s.SCORE_FORM] = criterion.score_form
-    whole[s.LIST_FROM] = LIST_FROM if rules.list_sets else _UNLIMITED
-    whole[s.CATEGORY_WORDS] = -(-n_categories // WORD_BITS)
-    return whole
+    return s.Sums(
+        n_labels=n_labels,
+        n_stats=n_stats,
+        n_totals=n_totals,
+        n_outputs=target.n_outputs,
+        n_classes=n_totals if classes else 1,
+        rows_only=criterion.summed == "order" or n_labels > 1,
+        logs=criterion.summed == "moments" and criterion.second_moment == "logs",
+        value_at=n_totals - 1 if classes else 1,
+        value_is_total=criterion.summed == "order",
+        score_form=criterion.score_form,
+        score_unit=target.n_outputs if criterion.adds_outputs else 1,
+        perfect_score=criterion.perfect_score,
+    )
+
+
+def _split_rules(
+    n_features: int, rules: GrowthRules, criterion: Criterion, by_row: bool
+) -> s.SplitRules:
+    """The rules as kernels read them."""
+    by_chance = rules.random_ties or rules.random_cuts
+    return s.SplitRules(
+        max_features=rules.max_features or n_features,
+        max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
+        max_leaves=_UNLIMITED if rules.max_leaf_nodes is None else rules.max_leaf_nodes,
+        min_split=rules.min_samples_split,
+        min_leaf=rules.min_samples_leaf,
+        min_decrease=rules.min_impurity_decrease,
+        growth=s.GROWTH_CODES[rules.growth],
+        random_cuts=rules.random_cuts,
+        category_rule=s.CATEGORY_CODES[rules.category_split],
+        list_from=LIST_FROM if rules.list_sets else _UNLIMITED,
+        count_constant=rules.count_constant,
+        random_ties=rules.random_ties,
+        ties=s.TIES_EXACT if by_chance else criterion.ties,
+        constrained=rules.monotone is not None,
+        knows_constant=n_features <= _CONSTANT_FEATURES_LIMIT and not by_row,
+    )
 
 
 def _places(codes: Codes) -> tuple[Array, Array]:
@@ -478,73 +510,76 @@ def _task_rows(n_features: int, itemsize: int) -> int:
 
 def _make_tile(problem: s.Problem) -> s.Problem:
     """Room for the codes of a small node, as a problem of its own."""
-    n_rows = int(min(problem.whole[s.TASK_ROWS], problem.whole[s.N_ROWS]))
-    n_codes = n_rows * int(problem.whole[s.N_FEATURES])
-    whole = problem.whole.copy()
-    whole[s.TILED] = 1
+    n_rows = min(problem.room.task_rows, problem.n_rows)
+    n_codes = n_rows * problem.n_features
     return problem._replace(
-        bins=np.empty(n_codes if whole[s.BYTES] else 0, BIN),
-        ranks=np.empty(0 if whole[s.BYTES] else n_codes, RANK),
+        bins=np.empty(n_codes if problem.as_bytes else 0, BIN),
+        ranks=np.empty(0 if problem.as_bytes else n_codes, RANK),
         n_codes=np.empty_like(problem.n_codes),
-        by_row=np.empty(n_rows * int(whole[s.ROW_STRIDE]) + LANES, BIN),
+        by_row=np.empty(n_rows * problem.row_stride + LANES, BIN),
         origin=np.empty(n_rows, ROW),
-        whole=whole,
+        tiled=True,
     )
 
 
-def _make_nodes(whole: Array, rules: GrowthRules) -> s.Nodes:
+def _make_nodes(problem: s.Problem) -> s.Nodes:
     """Zeroed node arrays; what these rules do not need takes no room."""
-    capacity = int(whole[s.CAPACITY])
+    rules, capacity = problem.rules, problem.room.nodes
     lengths = dict.fromkeys(s.Nodes._fields, capacity)
-    lengths["totals"] = capacity * int(whole[s.N_TOTALS])
-    lengths["constant"] = capacity * int(whole[s.KNOWS_CONSTANT] * whole[s.N_FEATURES])
-    lengths["sets"] = int(whole[s.SET_CAPACITY])
-    lengths["lower"] = lengths["upper"] = capacity * int(whole[s.CONSTRAINED])
-    lengths["threshold"] = capacity * int(whole[s.RANDOM_CUTS])
+    lengths["totals"] = capacity * problem.sums.n_totals
+    lengths["constant"] = capacity * problem.n_features if rules.knows_constant else 0
+    lengths["sets"] = problem.room.sets
+    lengths["lower"] = lengths["upper"] = capacity * rules.constrained
+    lengths["threshold"] = capacity * rules.random_cuts
     nodes: s.Nodes = new_arrays(s.Nodes, lengths)
     nodes.lower[:1] = -np.inf
     nodes.upper[:1] = np.inf
     return nodes
 
 
-def _make_desk(whole: Array, words: Array, size: int, most_nodes: int) -> s.Desk:
+def _make_desk(problem: s.Problem, words: Array, size: int, most_nodes: int) -> s.Desk:
     lengths = dict.fromkeys(s.Desk._fields, size)
-    lengths["features"] = lengths["feature_score"] = int(whole[s.N_FEATURES])
+    lengths["features"] = lengths["feature_score"] = problem.n_features
     lengths["frontier"] = most_nodes  # that may wait
-    lengths["member"] = size * int(whole[s.MAX_CATEGORIES])
+    lengths["member"] = size * problem.max_categories
     desk: s.Desk = new_arrays(s.Desk, lengths)
     return desk._replace(words=words)
 
 
 def _make_scratch(
-    whole: Array, n_rows: int, criterion: Criterion, together: bool, block: bool, tasks: Array
+    problem: s.Problem,
+    n_rows: int,
+    criterion: Criterion,
+    together: bool,
+    block: bool,
+    tasks: Array,
 ) -> s.Scratch:
-    n_stats, n_totals = int(whole[s.N_STATS]), int(whole[s.N_TOTALS])
-    width, n_classes = int(whole[s.LANE_WIDTH]), int(whole[s.N_CLASSES])
-    n_cells = 0 if whole[s.ROWS_ONLY] else CELL_LIMIT
+    sums, width = problem.sums, problem.lane_width
+    n_stats, n_totals, n_classes = sums.n_stats, sums.n_totals, sums.n_classes
+    n_cells = 0 if sums.rows_only else CELL_LIMIT
     n_entries = min(n_cells, n_rows)
-    n_groups = min(int(whole[s.MAX_CATEGORIES]), n_rows) + 1
+    n_groups = min(problem.max_categories, n_rows) + 1
     lengths = {
         **dict.fromkeys(("keys", "spare_keys"), n_rows + PART_LANES),
         "counters": RADIX_COUNTERS,
         "cell_sums": n_cells * (1 + n_stats),
         "cell_rows": n_cells,
-        "cell_words": n_cells if whole[s.BYTES] and whole[s.N_LABELS] == 1 else 0,
+        "cell_words": n_cells if problem.as_bytes and sums.n_labels == 1 else 0,
         "occupied": n_cells // WORD_BITS + 1,
         "sides": MAX_BINS + 1,
         "row_sides": n_rows,
         **dict.fromkeys(("low", "high", "top"), width),
-        "varies": max(width, int(whole[s.N_FEATURES])),
+        "varies": max(width, problem.n_features),
         **dict.fromkeys(("cuts", "known_codes"), width * together),
         **dict.fromkeys(("lane_counts", "lane_rows"), 2 * n_classes * width * together),
         "lane_sums": 6 * width * together,
-        "block_codes": int(whole[s.ROW_STRIDE]) * BLOCK_LANES * block,
-        "block_values": int(whole[s.N_CROWDED]) * BLOCK_LANES * block,
+        "block_codes": problem.row_stride * BLOCK_LANES * block,
+        "block_values": problem.n_crowded * BLOCK_LANES * block,
         "block_stats": (1 + n_stats) * BLOCK_LANES * block,
         **dict.fromkeys(("block_classes", "block_labels"), n_totals * block),
         "block_groups": (BLOCK_LANES + 1) * block,
         **dict.fromkeys(("block_rows", "block_nodes"), BLOCK_LANES * block),
-        "labels": n_rows if whole[s.NUMBER_ANEW] else 0,
+        "labels": n_rows if problem.steps.number_anew else 0,
         "new_number": n_totals,
         "class_span": 2,
         "entry_labels": n_entries,
@@ -553,13 +588,11 @@ def _make_scratch(
         **dict.fromkeys(("group_start", "group_order", "group_spare", "group_mean"), n_groups),
         **dict.fromkeys(("total", "start", "left", "right"), n_totals),
         "order": criterion.order_blocks * n_rows,
-        "ask": s.N_ASK,
-        "real": s.N_ASK_REAL,
         **dict.fromkeys(("spare_row", "spare_labels", "spare_stats", "tasks"), 0),
     }
     scratch: s.Scratch = new_arrays(s.Scratch, lengths)
     scratch.known_codes[:] = MAX_BINS - 1
-    n_labels, n_spare = int(whole[s.N_LABELS]), n_rows + PART_LANES
+    n_labels, n_spare = sums.n_labels, n_rows + PART_LANES
     # keys and parted rows are never needed at the same time: where they fit, they share room
     halves = scratch.spare_keys.view(ROW)
     return scratch._replace(

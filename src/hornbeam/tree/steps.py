@@ -1,4 +1,4 @@
-"""Which kernels a tree needs, and where they are.
+"""Which kernels a tree needs.
 
 Growing calls them by address, so that only what a fit needs is compiled, by two processes at
 once where much of it is new (`runtime.companion`).
@@ -15,34 +15,18 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import MAX_BINS, Array
 from hornbeam.kernels import state as s
-from hornbeam.kernels.block import (
-    GROUPS_SIGNATURE,
-    JUDGE_SIGNATURE,
-    grow_block,
-    part_groups,
-    part_value_groups,
-)
-from hornbeam.kernels.constraints import BOUNDS_SIGNATURE, hand_on_bounds
-from hornbeam.kernels.features import PLAN_SIGNATURE, plan_all, plan_drawn
+from hornbeam.kernels.block import grow_block, part_groups, part_value_groups
+from hornbeam.kernels.constraints import hand_on_bounds
+from hornbeam.kernels.features import plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
-from hornbeam.kernels.heap import SIFT_SIGNATURE, sift
+from hornbeam.kernels.heap import sift
 from hornbeam.kernels.lanes import BLOCK_LANES
-from hornbeam.kernels.order import SORT_SIGNATURE, sort_rows
-from hornbeam.kernels.part import PART_SIGNATURE, part_labelled, part_moments, part_rows
-from hornbeam.kernels.scan import SCAN_SIGNATURE, SUMMARY_SIGNATURE
-from hornbeam.kernels.settle import SETTLE_SIGNATURE, settle
-from hornbeam.kernels.split import (
-    NUMBER_SIGNATURE,
-    ORDER_SIGNATURE,
-    SEARCH_SIGNATURE,
-    TOGETHER_SIGNATURE,
-    number_anew,
-    order_entries,
-    search_number,
-)
-from hornbeam.kernels.split_bins import FILL_SIGNATURE, fill_class_cells
+from hornbeam.kernels.order import sort_rows
+from hornbeam.kernels.part import part_labelled, part_moments, part_rows
+from hornbeam.kernels.settle import settle
+from hornbeam.kernels.split import number_anew, order_entries, search_number
+from hornbeam.kernels.split_bins import fill_class_cells
 from hornbeam.kernels.split_categories import (
-    KEEP_SIGNATURE,
     keep_category_set,
     search_category,
     search_random_category,
@@ -50,7 +34,7 @@ from hornbeam.kernels.split_categories import (
 )
 from hornbeam.kernels.split_random import search_random_number
 from hornbeam.runtime.companion import Kernel, compile_all
-from hornbeam.runtime.kernel import address_of
+from hornbeam.runtime.views import StepArray, declared_signatures
 from hornbeam.tree.rules import WARY, GrowthRules
 
 # Cells of a histogram that still live in the second-level cache.
@@ -60,38 +44,37 @@ CELL_LIMIT = 1 << 15
 def usual_kernels(as_bytes: bool, classes: bool, draws: bool, random_cuts: bool) -> list[Kernel]:
     """What a fit will probably need, so that compiling can begin before the data are read."""
     plan = plan_drawn if draws or (as_bytes and random_cuts) else plan_all
-    part = _part_kernel(as_bytes, 1 if classes else 0, 0 if classes else 3)
-    kernels = [
-        (expand, EXPAND_SIGNATURE),
-        (settle, SETTLE_SIGNATURE),
-        (plan, PLAN_SIGNATURE),
-        (part, PART_SIGNATURE),
-    ]
+    steps = [settle, plan, _part_kernel(as_bytes, 1 if classes else 0, 0 if classes else 3)]
     if not as_bytes:
-        search = search_random_number if random_cuts else search_number
-        kernels += [
-            (sort_rows, SORT_SIGNATURE),
-            (order_entries, ORDER_SIGNATURE),
-            (search, SEARCH_SIGNATURE),
-        ]
-    elif classes and random_cuts:
-        kernels.append((grow_block, TOGETHER_SIGNATURE))
+        steps += [sort_rows, order_entries, search_random_number if random_cuts else search_number]
     elif classes:
-        kernels.append((fill_class_cells, FILL_SIGNATURE))
-    return kernels
+        steps.append(grow_block if random_cuts else fill_class_cells)
+    return [(expand, EXPAND_SIGNATURE), *declared_signatures(steps)]
 
 
 def category_kernels(random_cuts: bool, category_split: str) -> list[Kernel]:
     """What a fit will need besides if the data have categories."""
-    search = general_category_search(random_cuts, category_split)
-    return [(keep_category_set, KEEP_SIGNATURE), (search, SEARCH_SIGNATURE)]
+    return declared_signatures(
+        [keep_category_set, general_category_search(random_cuts, category_split)]
+    )
+
+
+def with_steps(
+    problem: s.Problem, codes: Codes, criterion: Criterion, rules: GrowthRules
+) -> s.Problem:
+    """Give a problem the kernels that it needs; compile those that are new, all at once."""
+    searches, which = choose_searches(codes, problem, criterion, rules)
+    steps = choose_steps(codes, problem, criterion, rules, searches)
+    chosen = [step for step in (*searches, *steps) if step is not None]
+    compile_all([(expand, EXPAND_SIGNATURE), *declared_signatures(chosen)])
+    return problem._replace(search=StepArray(searches, which), steps=steps)
 
 
 def choose_searches(
-    codes: Codes, whole: Array, criterion: Criterion, rules: GrowthRules
+    codes: Codes, problem: s.Problem, criterion: Criterion, rules: GrowthRules
 ) -> tuple[list[Any], Array]:
     """The kernels that search features, and which of them searches each one."""
-    number = _number_search(criterion, rules, whole)
+    number = _number_search(criterion, rules, problem)
     pair = number
     if number is criterion.bins_search and criterion.pair_search is not None:
         pair = criterion.pair_search
@@ -102,60 +85,54 @@ def choose_searches(
 
 
 def choose_steps(
-    codes: Codes, whole: Array, criterion: Criterion, rules: GrowthRules, searches: list[Any]
-) -> dict[int, Kernel]:
-    """The other kernels, by the place of their address in ``Problem.whole``."""
-    number = _number_search(criterion, rules, whole)
-    classes, n_totals = whole[s.N_LABELS] > 0, whole[s.N_TOTALS]
+    codes: Codes,
+    problem: s.Problem,
+    criterion: Criterion,
+    rules: GrowthRules,
+    searches: Sequence[Any],
+) -> s.GrowSteps:
+    """The other kernels."""
+    number = _number_search(criterion, rules, problem)
+    classes, n_totals = problem.sums.n_labels > 0, problem.sums.n_totals
     has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
-    draws = whole[s.ROW_STRIDE] > 0 or rules.draws(len(codes.n_codes))
-    part = _part_kernel(bool(whole[s.BYTES]), int(whole[s.N_LABELS]), int(whole[s.N_STATS]))
-    steps: dict[int, Kernel] = {
-        s.SUMMARY: (criterion.summary, SUMMARY_SIGNATURE),
-        s.SETTLE: (settle, SETTLE_SIGNATURE),
-        s.SEARCH_NUMBER: (number, SEARCH_SIGNATURE),
-        s.PLAN: (plan_drawn if draws else plan_all, PLAN_SIGNATURE),
-        s.PART: (part, PART_SIGNATURE),
+    draws = problem.row_stride > 0 or rules.draws(len(codes.n_codes))
+    steps: dict[str, Any] = {
+        "settle": settle,
+        "plan": plan_drawn if draws else plan_all,
+        "part": _part_kernel(problem.as_bytes, problem.sums.n_labels, problem.sums.n_stats),
+        "summarise": criterion.summary,
+        "search_number": number,
     }
-    if whole[s.GROWTH] == s.BEST_FIRST:
-        steps[s.SIFT] = (sift, SIFT_SIGNATURE)
+    if rules.growth == "leaf":
+        steps["sift"] = sift
     if rules.monotone is not None:
-        steps[s.HAND_ON_BOUNDS] = (hand_on_bounds, BOUNDS_SIGNATURE)
-    if grows_blocks(criterion, rules, codes, whole):
-        steps[s.GROW_BLOCK] = (grow_block, TOGETHER_SIGNATURE)
-        steps[s.JUDGE_BLOCK] = (criterion.block_judge, JUDGE_SIGNATURE)
+        steps["hand_on_bounds"] = hand_on_bounds
+    if grows_blocks(criterion, rules, codes, problem):
+        steps["grow_block"], steps["judge_block"] = grow_block, criterion.block_judge
         if has_categories:
-            steps[s.PART_GROUPS] = (part_groups if classes else part_value_groups, GROUPS_SIGNATURE)
+            steps["part_groups"] = part_groups if classes else part_value_groups
     if not _is_special(number):
         steps |= _ordered_steps(criterion)
     elif classes:
         known = criterion.perfect_score == 0.0  # a user's criterion may tell classes apart
         if known and n_totals > 2 and not has_categories:
-            steps[s.NUMBER_ANEW] = (number_anew, NUMBER_SIGNATURE)
+            steps["number_anew"] = number_anew
         if has_categories or not rules.random_cuts:
-            steps[s.FILL] = (fill_class_cells, FILL_SIGNATURE)
+            steps["fill"] = fill_class_cells
     if has_categories:
-        steps[s.KEEP_SET] = (keep_category_set, KEEP_SIGNATURE)
+        steps["keep_set"] = keep_category_set
         # the special search of the best split leaves more than two classes to the general one
         special = _special_category_search(criterion, rules)
         if special not in searches or (classes and n_totals > 2 and not rules.random_cuts):
             steps |= general_category_steps(criterion, rules)
-    return steps
+    return s.GrowSteps(**steps)
 
 
-def set_addresses(whole: Array, steps: dict[int, Kernel], searches: Sequence[Any] = ()) -> None:
-    """Compile what is new, all at once, and note where the steps are."""
-    of_features = [(search, SEARCH_SIGNATURE) for search in searches]
-    compile_all([(expand, EXPAND_SIGNATURE), *of_features, *steps.values()])
-    for place, step in steps.items():
-        whole[place] = address_of(*step)
-
-
-def _number_search(criterion: Criterion, rules: GrowthRules, whole: Array) -> Any:
+def _number_search(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
     """The kernel that searches a number feature: the most special one that applies."""
     special = criterion.cut_search if rules.random_cuts else criterion.bins_search
-    few_cells = (MAX_BINS + 1) * whole[s.N_CLASSES] <= CELL_LIMIT
-    if special is not None and whole[s.BYTES] and whole[s.N_OUTPUTS] == 1 and few_cells:
+    few_cells = (MAX_BINS + 1) * problem.sums.n_classes <= CELL_LIMIT
+    if special is not None and problem.as_bytes and problem.sums.n_outputs == 1 and few_cells:
         return special
     return search_random_number if rules.random_cuts else search_number
 
@@ -183,24 +160,20 @@ def general_category_search(random_cuts: bool, category_split: str) -> Any:
     return search_single_category if category_split == "one_vs_rest" else search_category
 
 
-def _ordered_steps(criterion: Criterion) -> dict[int, Kernel]:
+def _ordered_steps(criterion: Criterion) -> dict[str, Any]:
     """What searches need that bring the rows of a node into the order of a feature."""
-    return {
-        s.SCAN: (criterion.scan, SCAN_SIGNATURE),
-        s.SORT: (sort_rows, SORT_SIGNATURE),
-        s.ORDER: (order_entries, ORDER_SIGNATURE),
-    }
+    return {"scan": criterion.scan, "sort": sort_rows, "order": order_entries}
 
 
-def general_category_steps(criterion: Criterion, rules: GrowthRules) -> dict[int, Kernel]:
+def general_category_steps(criterion: Criterion, rules: GrowthRules) -> dict[str, Any]:
     """What a tree needs whose categories cannot be searched by the criterion's own kernel."""
     search = general_category_search(rules.random_cuts, rules.category_split)
-    return _ordered_steps(criterion) | {s.SEARCH_CATEGORY: (search, SEARCH_SIGNATURE)}
+    return _ordered_steps(criterion) | {"search_category": search}
 
 
 def search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem) -> Any:
     """The kernel that searches many features of a node at once, None if there is none."""
-    if not _may_search_together(rules, problem.whole):
+    if not _may_search_together(rules, problem):
         return None
     if rules.random_cuts:
         return criterion.cuts_search
@@ -208,7 +181,9 @@ def search_together(criterion: Criterion, rules: GrowthRules, problem: s.Problem
     return criterion.pairs_search if np.count_nonzero(pairs) > 1 else None
 
 
-def grows_blocks(criterion: Criterion, rules: GrowthRules, codes: Codes, whole: Array) -> bool:
+def grows_blocks(
+    criterion: Criterion, rules: GrowthRules, codes: Codes, problem: s.Problem
+) -> bool:
     """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
     usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
     wary = rules.category_split in WARY or not codes.is_category.any()
@@ -221,15 +196,15 @@ def grows_blocks(criterion: Criterion, rules: GrowthRules, codes: Codes, whole: 
         and wary
         and rules.min_samples_split <= BLOCK_LANES
         and criterion.block_judge is not None
-        and _may_search_together(rules, whole)
+        and _may_search_together(rules, problem)
     )
 
 
-def _may_search_together(rules: GrowthRules, whole: Array) -> bool:
+def _may_search_together(rules: GrowthRules, problem: s.Problem) -> bool:
     """Whether a kernel may search many features of a node at once."""
-    few_cells = whole[s.N_CLASSES] <= CELL_LIMIT // (MAX_BINS + 1)
-    single = whole[s.N_OUTPUTS] == 1
-    return bool(whole[s.ROW_STRIDE] and not rules.count_constant and single and few_cells)
+    few_cells = problem.sums.n_classes <= CELL_LIMIT // (MAX_BINS + 1)
+    single = problem.sums.n_outputs == 1
+    return bool(problem.row_stride and not rules.count_constant and single and few_cells)
 
 
 def _part_kernel(as_bytes: bool, n_labels: int, n_stats: int) -> Any:
