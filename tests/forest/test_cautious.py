@@ -12,7 +12,6 @@ from scipy.special import xlogy
 from sklearn.base import clone
 
 import hornbeam as hb
-from hornbeam.kernels import state
 from hornbeam.kernels.split_categories import CLEAR_RATIO
 from hornbeam.tree import grower
 
@@ -279,12 +278,17 @@ def test_the_general_search_is_only_compiled_where_it_is_needed(
     kind: str, n_classes: int, weight: float, needed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes many seconds; the searches of the criteria do without it where they can."""
-    compiled: list[Any] = []
-    own = grower.set_addresses
-    monkeypatch.setattr(grower, "set_addresses", lambda *of: (compiled.extend(of[1]), own(*of)))
+    searches: list[Any] = []
+    make_slots = grower.make_slots
+
+    def note(*groups: Any) -> Any:
+        searches.extend(group.steps.search_category for group in groups[:1] if len(groups) > 1)
+        return make_slots(*groups)
+
+    monkeypatch.setattr(grower, "make_slots", note)
     random = np.random.default_rng(0)
     X = pd.DataFrame({"a": random.normal(size=200), "k": random.choice(list("abcd"), 200)})
     y = random.normal(size=200) if n_classes == 0 else np.arange(200) % n_classes
     forest = getattr(hb, kind)(n_estimators=2, random_state=0, n_jobs=1)
     assert forest.fit(X, y, np.full(200, weight)).predict(X).shape == (200,)
-    assert (state.SEARCH_CATEGORY in compiled) == needed
+    assert [search is not None for search in set(searches)] == [needed]

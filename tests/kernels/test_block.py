@@ -28,7 +28,7 @@ def _table(seed, n_rows, n_classes, with_missing):
 def _without_blocks(monkeypatch, make, X, y):
     """Digest of the model that is grown node by node."""
     with monkeypatch.context() as patch:
-        patch.setattr(steps, "grows_blocks", lambda criterion, rules, codes, whole: False)
+        patch.setattr(steps, "grows_blocks", lambda criterion, rules, codes, problem: False)
         return make().fit(X, y).digest()
 
 
@@ -123,7 +123,7 @@ def test_blocks_of_values_grow_what_the_loop_grows(
 
         y = y if criterion != "poisson" else 2.0**y  # logarithms are rounded, but not these
         with monkeypatch.context() as patch:
-            patch.setattr(steps, "grows_blocks", lambda criterion, rules, codes, whole: False)
+            patch.setattr(steps, "grows_blocks", lambda criterion, rules, codes, problem: False)
             expected = make().fit(X, y, weight)
         found = make().fit(X, y, weight)
         assert found.store_.n_nodes == expected.store_.n_nodes, seed

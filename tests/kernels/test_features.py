@@ -11,14 +11,22 @@ from numba import njit, uint64
 
 from hornbeam.forest.bags import derive_key
 from hornbeam.kernels.features import list_features
-from hornbeam.kernels.state import MAX_FEATURES, N_FEATURES, N_WHOLE, RANDOM_TIES, WORD_FEATURES
+from hornbeam.kernels.state import WORD_FEATURES
 from hornbeam.runtime.team import new_shared
 
 
 class Rules(NamedTuple):
-    """What `list_features` reads of a problem."""
+    """What `list_features` reads of the rules ..."""
 
-    whole: Any
+    max_features: int
+    random_ties: bool
+
+
+class Table(NamedTuple):
+    """... and of a problem."""
+
+    n_features: int
+    rules: Rules
 
 
 class Paper(NamedTuple):
@@ -39,12 +47,11 @@ def _list(problem, desk, varies, everyone, key):
 @pytest.mark.parametrize("random_ties", [False, True])
 def test_features_that_vary_are_listed_in_any_order(n_features, share, everyone, random_ties):
     random = np.random.default_rng(n_features)
-    whole = np.zeros(N_WHOLE, np.int64)
-    whole[[N_FEATURES, MAX_FEATURES, RANDOM_TIES]] = n_features, n_features, random_ties
+    problem = Table(n_features, Rules(n_features, random_ties))
     for key in range(20):
         varies = (random.random(n_features) < share).astype(np.uint8)
         desk = Paper(new_shared(), np.zeros(n_features, np.int64))
-        _list(Rules(whole), desk, varies, everyone, key)
+        _list(problem, desk, varies, everyone, key)
         listed: list[int] = []
         for feature in np.flatnonzero(varies | everyone):
             place = len(listed)
@@ -58,12 +65,11 @@ def test_features_that_vary_are_listed_in_any_order(n_features, share, everyone,
 
 def test_every_order_is_as_likely_as_another():
     """Of tied features any one comes first, also of two neighbours."""
-    whole = np.zeros(N_WHOLE, np.int64)
-    whole[[N_FEATURES, MAX_FEATURES, RANDOM_TIES]] = 4, 4, 1
+    problem = Table(4, Rules(4, True))
     orders = Counter()
     for key in range(2400):
         desk = Paper(new_shared(), np.zeros(4, np.int64))
-        _list(Rules(whole), desk, np.ones(4, np.uint8), False, np.uint64(derive_key(7, key)))
+        _list(problem, desk, np.ones(4, np.uint8), False, np.uint64(derive_key(7, key)))
         orders[tuple(desk.features)] += 1
     assert len(orders) == 24
     assert sum((n - 100) ** 2 / 100 for n in orders.values()) < 50  # chi squared, 23 of freedom

@@ -11,14 +11,13 @@ from numba import njit
 from hornbeam.dtypes import MISSING_BIN
 from hornbeam.kernels.lanes import LANES
 from hornbeam.kernels.ranges import find_ranges
-from hornbeam.kernels.state import N_WHOLE, ROW_STRIDE
 
 
 class Table(NamedTuple):
     """What `find_ranges` reads of a problem."""
 
     by_row: Any
-    whole: Any
+    row_stride: int
 
 
 class Room(NamedTuple):
@@ -44,10 +43,8 @@ def test_ranges_are_those_of_numpy(stride, n_rows):
     table[:, 3] = MISSING_BIN
     table[:, 5] = 17
     rows = random.choice(200, n_rows, replace=False).astype(np.int32)
-    whole = np.zeros(N_WHOLE, np.int64)
-    whole[ROW_STRIDE] = stride
     room = Room(*(np.full(max(stride, LANES), 9, np.uint8) for _ in range(4)))
-    _find(Table(by_row, whole), rows, room)
+    _find(Table(by_row, stride), rows, room)
     low, high, top, varies = (array[:stride] for array in room)
     codes = table[rows].astype(int)
     known = np.where(codes == MISSING_BIN, -1, codes)

@@ -36,7 +36,7 @@ def _digests(monkeypatch, make, X, y, weight):
     return {special, single, general}
 
 
-def _general(criterion, rules, whole):
+def _general(criterion, rules, problem):
     return search_random_number if rules.random_cuts else search_number
 
 

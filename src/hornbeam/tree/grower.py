@@ -29,6 +29,7 @@ from hornbeam.runtime.views import StepArray, make_slots, new_arrays, set_fields
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
+    compile_steps,
     general_category_steps,
     search_together,
     with_steps,
@@ -194,6 +195,8 @@ class Stage:
         weights = _know_weights(rows.stats[:: self.problem.sums.n_stats], min_weight_leaf)
         steps = self._steps_for(weights)
         same_steps = steps == self.problem.steps
+        if not same_steps:
+            compile_steps(steps)
         self.problem = self.problem._replace(weights=weights, steps=steps)
         self.tiles = [tile._replace(weights=weights, steps=steps) for tile in self.tiles]
         if self._slots:  # it takes long to list all arrays, and only these are new

@@ -6,7 +6,7 @@ once where much of it is new (`runtime.companion`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,9 +65,14 @@ def with_steps(
     """Give a problem the kernels that it needs; compile those that are new, all at once."""
     searches, which = choose_searches(codes, problem, criterion, rules)
     steps = choose_steps(codes, problem, criterion, rules, searches)
-    chosen = [step for step in (*searches, *steps) if step is not None]
-    compile_all([(expand, EXPAND_SIGNATURE), *declared_signatures(chosen)])
+    compile_steps((*searches, *steps))
     return problem._replace(search=StepArray(searches, which), steps=steps)
+
+
+def compile_steps(steps: Iterable[Any]) -> None:
+    """Compile those of some kernels that are new, all at once, and the growth loop."""
+    chosen = [step for step in steps if step is not None]
+    compile_all([(expand, EXPAND_SIGNATURE), *declared_signatures(chosen)])
 
 
 def choose_searches(
