@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class Report:
     @classmethod
     def begin(cls, name: str, title: str, quick: bool = False) -> Report:
         """Make a report without rows, with the date and the facts of this machine."""
-        today = datetime.now(timezone.utc).date().isoformat()
+        today = datetime.now(UTC).date().isoformat()
         return cls(name, title, (), (), today, machine.facts(), machine.versions(), quick)
 
     def finish(self, rows: Sequence[Row], notes: Sequence[str] = ()) -> Report:
