@@ -29,15 +29,15 @@ _PUBLIC = {
     "RandomForestRegressor": "hornbeam.forest.estimators",
     "RandomTreesEmbedding": "hornbeam.forest.embedding",
     "check_constraints": "hornbeam.boosting.constraints",
-    "choose_ccp_alpha": "hornbeam.pruning.choose",
+    "choose_ccp_alpha": "hornbeam.tree.pruning.choose",
     "explain_split": "hornbeam.explain.split",
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
     "load": "hornbeam.output.modelfile",
     "plot_tree": "hornbeam.output.drawing",
-    "prune_cost_complexity": "hornbeam.pruning.functions",
-    "prune_pessimistic": "hornbeam.pruning.functions",
-    "prune_reduced_error": "hornbeam.pruning.functions",
+    "prune_cost_complexity": "hornbeam.tree.pruning.functions",
+    "prune_pessimistic": "hornbeam.tree.pruning.functions",
+    "prune_reduced_error": "hornbeam.tree.pruning.functions",
     "tree_svg": "hornbeam.output.svg",
 }
 _MODULES = ("criteria", "information", "losses")
@@ -71,14 +71,14 @@ if TYPE_CHECKING:
     from hornbeam.output.svg import tree_svg as tree_svg
     from hornbeam.output.text import export_rules as export_rules
     from hornbeam.output.text import export_text as export_text
-    from hornbeam.pruning.choose import choose_ccp_alpha as choose_ccp_alpha
-    from hornbeam.pruning.functions import prune_cost_complexity as prune_cost_complexity
-    from hornbeam.pruning.functions import prune_pessimistic as prune_pessimistic
-    from hornbeam.pruning.functions import prune_reduced_error as prune_reduced_error
     from hornbeam.quinlan.c45 import C45Classifier as C45Classifier
     from hornbeam.quinlan.id3 import ID3Classifier as ID3Classifier
     from hornbeam.tree.estimators import DecisionTreeClassifier as DecisionTreeClassifier
     from hornbeam.tree.estimators import DecisionTreeRegressor as DecisionTreeRegressor
+    from hornbeam.tree.pruning.choose import choose_ccp_alpha as choose_ccp_alpha
+    from hornbeam.tree.pruning.functions import prune_cost_complexity as prune_cost_complexity
+    from hornbeam.tree.pruning.functions import prune_pessimistic as prune_pessimistic
+    from hornbeam.tree.pruning.functions import prune_reduced_error as prune_reduced_error
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from quinlan import tables
 
 import hornbeam as hb
 from hornbeam.quinlan.rules import _Maker, _paths
-from hornbeam.tree.pessimistic import upper_errors
+from hornbeam.tree.pruning.pessimistic import upper_errors
 
 
 @pytest.mark.mission("T3")

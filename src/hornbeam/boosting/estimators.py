@@ -22,7 +22,7 @@ from hornbeam.dtypes import Array
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared
 from hornbeam.probabilities import Probabilities
-from hornbeam.tree.reduced_error import leave_some
+from hornbeam.tree.pruning.reduced_error import leave_some
 
 
 @register_estimator

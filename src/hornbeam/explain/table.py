@@ -14,9 +14,9 @@ from hornbeam.chance import are_many
 from hornbeam.data.coding import Codes
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import BIN, MISSING_BIN, Array
-from hornbeam.explain.data import FitData, held_out_rows, recall
 from hornbeam.explain.measures import ClassMeasure, Measure, MomentMeasure, OrderMeasure
 from hornbeam.tree.grower import Target
+from hornbeam.tree.memory import FitData, held_out_rows, recall
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.storage import Tree
 from hornbeam.tree.traversal import walker

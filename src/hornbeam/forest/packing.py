@@ -14,7 +14,7 @@ from hornbeam.runtime.views import make_slots
 from hornbeam.tree.build import category_sets
 from hornbeam.tree.grower import Stage
 from hornbeam.tree.importance import feature_gains
-from hornbeam.tree.pruning import prune_by_cost
+from hornbeam.tree.pruning.cost import prune_by_cost
 from hornbeam.tree.task import Task
 
 # A table of so few rows is made distinct later, with those of all other trees.

@@ -22,7 +22,6 @@ from hornbeam.data.target import (
     weigh_classes,
 )
 from hornbeam.dtypes import Array
-from hornbeam.explain.data import remember
 from hornbeam.fitting import become, forget
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params
@@ -30,6 +29,7 @@ from hornbeam.probabilities import Probabilities
 from hornbeam.quinlan.build import build_tree
 from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
 from hornbeam.quinlan.grower import Grown, Rules, grow
+from hornbeam.tree.memory import remember
 from hornbeam.tree.model import SingleTreeModel
 
 

@@ -1,7 +1,7 @@
 """Prune a grown C4.5 tree: collapse, replace subtrees by leaves, raise subtrees.
 
 A tree is judged by its pessimistic errors, the sum over its leaves of the upper limit of
-their errors (`hornbeam.tree.pessimistic`). From the bottom up each inner node becomes
+their errors (`hornbeam.tree.pruning.pessimistic`). From the bottom up each inner node becomes
 what has the least of them:
 
     a leaf                                                    subtree replacement
@@ -17,7 +17,7 @@ import numpy as np
 
 from hornbeam.dtypes import LEAF, Array
 from hornbeam.quinlan.grower import Grown, Refilled
-from hornbeam.tree.pessimistic import upper_errors
+from hornbeam.tree.pruning.pessimistic import upper_errors
 
 _NOTHING = 1e-9  # differences of errors that are rounding
 _COLLAPSED = 1e-3  # Quinlan's, for a split that gets no more rows right

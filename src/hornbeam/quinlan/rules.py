@@ -24,7 +24,7 @@ from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD, Array
 from hornbeam.output.names import is_cut, quoted
 from hornbeam.output.nodes import Path, TreeView
 from hornbeam.output.text import joined
-from hornbeam.tree.pessimistic import upper_errors
+from hornbeam.tree.pruning.pessimistic import upper_errors
 from hornbeam.tree.storage import Tree
 
 _NOTHING = 1e-9

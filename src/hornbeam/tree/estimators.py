@@ -35,20 +35,20 @@ from hornbeam.data.target import (
     weigh_classes,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
-from hornbeam.explain.data import remember
 from hornbeam.fitting import become, fitting, forget
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import OutputProbabilities
-from hornbeam.pruning.functions import class_counts, prune_on
 from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.grower import Target
+from hornbeam.tree.memory import remember
 from hornbeam.tree.model import SingleTreeModel
-from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
-from hornbeam.tree.pruning import prune_by_cost, pruning_path
-from hornbeam.tree.reduced_error import hold_out
+from hornbeam.tree.pruning.cost import prune_by_cost, pruning_path
+from hornbeam.tree.pruning.functions import class_counts, prune_on
+from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
+from hornbeam.tree.pruning.reduced_error import hold_out
 from hornbeam.tree.rules import GrowthRules
 from hornbeam.tree.scaling import Scaling
 from hornbeam.tree.steps import category_kernels, usual_kernels

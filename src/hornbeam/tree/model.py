@@ -16,7 +16,7 @@ from hornbeam.tree.storage import Tree
 from hornbeam.tree.traversal import decision_path
 
 if TYPE_CHECKING:
-    from hornbeam.explain.report import SplitExplanation
+    import hornbeam.explain.report
 
 
 class SingleTreeModel:
@@ -86,7 +86,7 @@ class SingleTreeModel:
         *,
         decimals: int | None = 3,
         max_categories: int | None = 6,
-    ) -> SplitExplanation:
+    ) -> hornbeam.explain.report.SplitExplanation:
         """Show the table behind the split of a node, or why it is a leaf.
 
         Parameters
@@ -105,9 +105,9 @@ class SingleTreeModel:
         SplitExplanation
             Print it, look at it in a notebook, or ask it for ``records()``.
         """
-        from hornbeam.explain.split import explain_split
+        import hornbeam  # what explains a tree stands above it
 
-        return explain_split(
+        return hornbeam.explain_split(
             self, node, X, y, sample_weight, decimals=decimals, max_categories=max_categories
         )
 

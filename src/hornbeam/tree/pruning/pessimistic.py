@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from hornbeam.dtypes import Array
-from hornbeam.tree.pruning import cut_below, cut_where_no_worse
+from hornbeam.tree.pruning.cost import cut_below, cut_where_no_worse
 from hornbeam.tree.storage import Tree
 
 CONFIDENCE = 0.25  # Quinlan's confidence factor
@@ -54,7 +54,7 @@ def upper_errors(errors: Any, n: Any, confidence: float = CONFIDENCE) -> Array:
     --------
     Three leaves of Quinlan's book, and the leaf that would replace them:
 
-    >>> from hornbeam.tree.pessimistic import upper_errors
+    >>> from hornbeam.tree.pruning.pessimistic import upper_errors
     >>> upper_errors([0, 0, 0], [6, 9, 1], 0.25).round(3).tolist()
     [1.238, 1.285, 0.75]
     >>> float(upper_errors(1, 16, 0.25).round(3))

@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.target import check_length, read_classes, read_values, read_weights
 from hornbeam.dtypes import Array
-from hornbeam.explain.data import hand_on
-from hornbeam.tree.pessimistic import CONFIDENCE, prune_by_limit
-from hornbeam.tree.pruning import prune_by_cost
-from hornbeam.tree.reduced_error import class_loss, prune_by_validation, squared_loss
+from hornbeam.tree.memory import hand_on
+from hornbeam.tree.pruning.cost import prune_by_cost
+from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
+from hornbeam.tree.pruning.reduced_error import class_loss, prune_by_validation, squared_loss
 from hornbeam.tree.storage import Tree
 
 
@@ -95,7 +95,7 @@ def prune_pessimistic(estimator: Any, confidence: float = CONFIDENCE) -> Any:
     """Return the tree pruned by Quinlan's pessimistic estimate of its errors.
 
     A leaf with e errors among n training rows is expected to make as many as the upper
-    confidence limit of a binomial proportion says (`hornbeam.tree.pessimistic`). A subtree
+    confidence limit of a binomial proportion says (`hornbeam.tree.pruning.pessimistic`). A subtree
     is replaced by a leaf if the leaf's limit is not above the sum of the limits below. No
     other rows are needed. Weights count as numbers of rows, so they should be about that.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hornbeam.dtypes import Array
-from hornbeam.tree.pruning import cut_below, cut_where_no_worse
+from hornbeam.tree.pruning.cost import cut_below, cut_where_no_worse
 from hornbeam.tree.storage import Tree
 
 # Loss of so many rows (their numbers), each predicted by a node (its number).

@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from hornbeam.dtypes import Array
 from hornbeam.notices import silenced
-from hornbeam.pruning.functions import prune_cost_complexity, with_tree
-from hornbeam.tree.pruning import cut_alphas, cut_below, pruning_path
+from hornbeam.tree.pruning.cost import cut_alphas, cut_below, pruning_path
+from hornbeam.tree.pruning.functions import prune_cost_complexity, with_tree
 
 
 @dataclass(frozen=True, eq=False)

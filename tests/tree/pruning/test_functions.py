@@ -78,8 +78,8 @@ def test_reduced_error_pruning_never_raises_the_validation_error(task, n_outputs
 @pytest.mark.parametrize("task", ["classifier", "regressor"])
 def test_no_subtree_is_better_on_the_validation_rows(task):
     """Of all subtrees it has the least error, and the fewest leaves of those."""
-    from hornbeam.pruning.functions import with_tree
-    from hornbeam.tree.pruning import cut_below
+    from hornbeam.tree.pruning.cost import cut_below
+    from hornbeam.tree.pruning.functions import with_tree
 
     for seed in range(8):
         X, y, _ = data(seed, n=40, task=task)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
 import hornbeam as hb
-from hornbeam.tree.pessimistic import error_limits, prune_by_limit, upper_errors
+from hornbeam.tree.pruning.pessimistic import error_limits, prune_by_limit, upper_errors
 
 
 def exact_limit(errors, n, confidence):

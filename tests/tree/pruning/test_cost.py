@@ -8,7 +8,7 @@ import pytest
 from tree.test_oracle import random_table
 
 import hornbeam as hb
-from hornbeam.tree.pruning import cut_below, prune_by_cost, pruning_path
+from hornbeam.tree.pruning.cost import cut_below, prune_by_cost, pruning_path
 
 
 def risk(tree, node):
