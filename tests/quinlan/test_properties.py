@@ -16,7 +16,7 @@ import hornbeam as hb
 from hornbeam.data.coding import encode_ranks
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import LEAF
-from hornbeam.quinlan.grower import Grown, Rules, grow
+from hornbeam.quinlan.grower import Grown, QuinlanRules, grow
 from hornbeam.quinlan.pruning import collapse, pessimistic_errors, prune
 
 
@@ -101,7 +101,7 @@ def test_a_category_the_node_has_not_seen_is_mixed() -> None:
 def grown_on(X: Any, y: Any) -> Grown:
     schema, matrix = Schema.learn(X)
     codes = encode_ranks(matrix, schema.is_category, schema.n_categories, 1, with_values=True)
-    return grow(codes, y, np.ones(len(y)), 3, Rules(ratio=True, min_leaf=2.0))
+    return grow(codes, y, np.ones(len(y)), 3, QuinlanRules(ratio=True, min_leaf=2.0))
 
 
 def estimate(grown: Grown, confidence: float) -> float:

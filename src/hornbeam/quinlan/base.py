@@ -28,7 +28,7 @@ from hornbeam.params import check_params
 from hornbeam.probabilities import Probabilities
 from hornbeam.quinlan.build import build_tree
 from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
-from hornbeam.quinlan.grower import Grown, Rules, grow
+from hornbeam.quinlan.grower import Grown, QuinlanRules, grow
 from hornbeam.tree.memory import remember
 from hornbeam.tree.model import SingleTreeModel
 
@@ -80,7 +80,7 @@ class QuinlanTree(
         return self
 
     @abstractmethod
-    def _growth_rules(self, total: float) -> Rules:
+    def _growth_rules(self, total: float) -> QuinlanRules:
         """The parameters of growing as numbers; ``total`` is the weight of all rows."""
 
     @abstractmethod

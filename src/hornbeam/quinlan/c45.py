@@ -14,7 +14,7 @@ from hornbeam.output.names import LISTED
 from hornbeam.output.nodes import view_of
 from hornbeam.params import declared
 from hornbeam.quinlan.base import QuinlanTree, as_counts
-from hornbeam.quinlan.grower import Grown, Rules
+from hornbeam.quinlan.grower import Grown, QuinlanRules
 from hornbeam.quinlan.pruning import collapse, prune
 from hornbeam.quinlan.rules import RuleSet, as_dense, extract_rules
 
@@ -93,9 +93,9 @@ class C45Classifier(QuinlanTree):
         self.unseen = unseen
         self.n_jobs = n_jobs
 
-    def _growth_rules(self, total: float) -> Rules:
+    def _growth_rules(self, total: float) -> QuinlanRules:
         share = not isinstance(self.min_samples_leaf, Integral)
-        return Rules(
+        return QuinlanRules(
             ratio=True,
             min_leaf=float(self.min_samples_leaf) * (total if share else 1.0),
             max_depth=self.max_depth,

@@ -8,6 +8,7 @@ stores it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from hornbeam.chance import find_many
 from hornbeam.data.coding import Codes
-from hornbeam.dtypes import LABEL, LEAF, MISSING_RANK, NO_CHILD, ROW, STAT, Array
+from hornbeam.dtypes import LABEL, LEAF, MISSING_RANK, NO_CHILD, ROW, Array
 from hornbeam.kernels.quinlan import state as s
 from hornbeam.kernels.quinlan.groups import group_categories
 from hornbeam.kernels.quinlan.grow import (
@@ -29,9 +30,9 @@ from hornbeam.kernels.quinlan.order import DIGITS
 from hornbeam.kernels.quinlan.search import search_category, search_number
 from hornbeam.kernels.quinlan.split import split_node
 from hornbeam.runtime.companion import compile_all
-from hornbeam.runtime.kernel import address_of, compiled
+from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import new_shared, run_team, thread_count
-from hornbeam.runtime.views import make_slots, new_arrays
+from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays
 
 _UNLIMITED = 2**31 - 1
 _CELL_LIMIT = 1 << 18  # of a histogram: two megabytes
@@ -41,7 +42,7 @@ _MANY_VALUES = 0.3  # Quinlan: with a category for every third row a feature is 
 
 
 @dataclass(frozen=True)
-class Rules:
+class QuinlanRules:
     """The parameters of growing, resolved to numbers."""
 
     ratio: bool  # gain ratio behind the average-gain filter, or plain gain
@@ -60,17 +61,19 @@ class Grown:
 
     Attributes
     ----------
-    nodes : `kernels.quinlan.state.Nodes` of arrays
+    nodes : `kernels.quinlan.state.QuinlanNodes` of arrays
         One entry per node; children come after their parent.
     counts : array, shape (n_nodes, n_classes)
         Weight of each class.
     """
 
-    def __init__(self, codes: Codes, labels: Array, weight: Array, rules: Rules, k: int) -> None:
+    def __init__(
+        self, codes: Codes, labels: Array, weight: Array, rules: QuinlanRules, k: int
+    ) -> None:
         self.codes = codes
         self.table = _make_table(codes, weight, rules, k)
         self.n_classes = k
-        self.nodes: s.Nodes = _make_nodes(self.table)
+        self.nodes: s.QuinlanNodes = _make_nodes(self.table)
         self.entries = _make_entries(self.table, labels, weight)
         self.found = _make_found(self.table)
         nodes, words = self.nodes, self.found.words
@@ -85,7 +88,7 @@ class Grown:
     def grow(self, n_jobs: int | None) -> None:
         """Run the growth loop until the tree is complete."""
         compiled(grow_quinlan, GROW_SIGNATURE)
-        n_pairs = int(self.table.whole[s.N_ROWS] * self.table.whole[s.N_FEATURES])
+        n_pairs = self.table.n_rows * self.table.n_features
         seconds = n_pairs * _SECONDS_PER_PAIR
         size = thread_count(n_jobs, seconds if n_pairs >= _TOGETHER else 0.0)
         scratches = [_make_scratch(self.table) for _ in range(size)]
@@ -100,45 +103,47 @@ class Grown:
         self._trim(int(words[s.WORD_NODES]), int(words[s.WORD_LEAVES]))
         self.scratch = scratches[0]
 
-    def _slots(self, scratch: s.Scratch) -> Array:
+    def _slots(self, scratch: s.QuinlanScratch) -> Array:
         return make_slots(self.table, self.nodes, self.entries, self.found, scratch)
 
     def _make_room(self, full: int) -> None:
         """Double what is full; everything goes on where it was."""
-        whole = self.table.whole
+        room = self.table.capacity
         if full == s.NODES_FULL:
-            old = int(whole[s.CAPACITY])
-            whole[s.CAPACITY] = 2 * old
+            room = room._replace(nodes=2 * room.nodes)
             grown = {
                 name: _longer(array, 2 * len(array))
                 for name, array in self.nodes._asdict().items()
                 if name != "branch_of"
             }
             self.nodes = self.nodes._replace(**grown)
-            self.entries = self.entries._replace(waiting=_longer(self.entries.waiting, 2 * old))
+            self.entries = self.entries._replace(waiting=_longer(self.entries.waiting, room.nodes))
         elif full == s.GROUPS_FULL:
-            whole[s.GROUP_CAPACITY] *= 2
-            longer = _longer(self.nodes.branch_of, int(whole[s.GROUP_CAPACITY]))
-            self.nodes = self.nodes._replace(branch_of=longer)
+            room = room._replace(groups=2 * room.groups)
+            self.nodes = self.nodes._replace(branch_of=_longer(self.nodes.branch_of, room.groups))
+        elif full == s.STACK_FULL:
+            room = room._replace(waiting=2 * room.waiting)
+            self._lengthen_entries(_STACK, room.waiting)
         else:
-            place = s.STACK_CAPACITY if full == s.STACK_FULL else s.LEAF_CAPACITY
-            whole[place] *= 2
-            names = _STACK if full == s.STACK_FULL else _LEAVES
-            longer_entries = {
-                name: _longer(getattr(self.entries, name), int(whole[place])) for name in names
-            }
-            self.entries = self.entries._replace(**longer_entries)
+            room = room._replace(leaves=2 * room.leaves)
+            self._lengthen_entries(_LEAVES, room.leaves)
+        self.table = self.table._replace(capacity=room)
+
+    def _lengthen_entries(self, names: Sequence[str], length: int) -> None:
+        longer = {name: _longer(getattr(self.entries, name), length) for name in names}
+        self.entries = self.entries._replace(**longer)
 
     def _trim(self, n_nodes: int, n_leaf_entries: int) -> None:
         """Cut the arrays to what is in use, and find where the entries of each node end."""
         lengths = {"counts": n_nodes * self.n_classes, "branch_of": len(self.nodes.branch_of)}
-        self.nodes = s.Nodes(
+        self.nodes = s.QuinlanNodes(
             *(
                 array[: lengths.get(name, n_nodes)].copy()
                 for name, array in self.nodes._asdict().items()
             )
         )
-        self.table.whole[s.CAPACITY] = n_nodes
+        capacity = self.table.capacity._replace(nodes=n_nodes)
+        self.table = self.table._replace(capacity=capacity)
         self.counts = self.nodes.counts.reshape(n_nodes, self.n_classes)
         self.last = self.nodes.first + self.nodes.size
         child, branches = self.nodes.child, self.nodes.branches
@@ -243,7 +248,7 @@ def grow(
     labels: Array,
     weight: Array,
     n_classes: int,
-    rules: Rules,
+    rules: QuinlanRules,
     n_jobs: int | None = None,
 ) -> Grown:
     """Grow a tree on rows of positive weight."""
@@ -262,7 +267,7 @@ def _longer(array: Array, length: int) -> Array:
     return longer
 
 
-def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.Table:
+def _make_table(codes: Codes, weight: Array, rules: QuinlanRules, n_classes: int) -> s.QuinlanTable:
     n_features, n_rows = codes.columns.shape
     total = float(weight.sum())
     is_category = codes.is_category != 0
@@ -272,71 +277,77 @@ def _make_table(codes: Codes, weight: Array, rules: Rules, n_classes: int) -> s.
     counted = ~is_category | (codes.n_codes < _MANY_VALUES * total)
     cells = (codes.n_codes + 1) * n_classes
     categories = int(codes.n_codes[is_category].max(initial=0))
-    whole = np.zeros(s.N_WHOLE, np.int64)
-    whole[s.N_ROWS], whole[s.N_FEATURES], whole[s.N_CLASSES] = n_rows, n_features, n_classes
-    whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
-    whole[s.RATIO] = rules.ratio
-    whole[s.CORRECTED] = rules.corrected
-    whole[s.GROUPING] = rules.grouping
-    whole[s.CAPACITY] = 1024 + 2 * categories
-    whole[s.STACK_CAPACITY] = whole[s.LEAF_CAPACITY] = n_rows + n_rows // 4 + 16
-    whole[s.GROUP_CAPACITY] = 64 * (categories + 1) if rules.grouping else 1
-    whole[s.CELLS] = int(cells[cells <= _CELL_LIMIT].max(initial=1))
-    whole[s.TOGETHER] = _TOGETHER
-    steps = {
-        s.SEARCH_NUMBER: search_number,
-        s.SEARCH_CATEGORY: search_category,
-        s.CHOOSE: choose_feature,
-        s.SPLIT: split_node,
-        s.GROUP: group_categories,
-    }
-    if not rules.grouping:
-        del steps[s.GROUP]
-    compile_all([(step, s.STEP_SIGNATURE) for step in steps.values()])
-    for place, step in steps.items():
-        whole[place] = address_of(step, s.STEP_SIGNATURE)
-    real = np.zeros(s.N_REAL, STAT)
-    real[s.MIN_LEAF] = rules.min_leaf
-    real[s.MIN_SPLIT] = 2.0 * rules.min_leaf
-    if (codes.columns == MISSING_RANK).any():
-        real[s.MIN_SPLIT] = max(2.0 * rules.min_leaf, rules.min_split)
-    real[s.MIN_DECREASE] = rules.min_decrease
-    real[s.ROOT_WEIGHT] = total
+    kernels = [search_number, search_category, choose_feature, split_node]
+    if rules.grouping:
+        kernels.append(group_categories)
+    compile_all(declared_signatures(kernels))
     largest = max(abs(total * math.log2(total)) if total > 0 else 0.0, 1.0) + n_classes
-    real[s.SCALE] = 2.0 ** (60 - math.ceil(math.log2(largest)))
-    return s.Table(
-        codes.columns.ravel(),
-        np.ascontiguousarray(codes.n_codes, np.int64),
-        _kinds(codes, total, rules),
-        missing,
-        (counted if counted.any() else np.ones(n_features)).astype(np.uint8),
-        np.ascontiguousarray(codes.edges, np.float64),
-        np.ascontiguousarray(codes.edge_start, np.int64),
-        whole,
-        real,
+    has_fractions = bool((codes.columns == MISSING_RANK).any())
+    n_entries = n_rows + n_rows // 4 + 16
+    return s.QuinlanTable(
+        n_rows=n_rows,
+        n_features=n_features,
+        n_classes=n_classes,
+        root_weight=total,
+        scale=2.0 ** (60 - math.ceil(math.log2(largest))),
+        n_cells=int(cells[cells <= _CELL_LIMIT].max(initial=1)),
+        n_together=_TOGETHER,
+        codes=codes.columns.ravel(),
+        n_codes=np.ascontiguousarray(codes.n_codes, np.int64),
+        is_category=_kinds(codes, total, rules),
+        missing_is_branch=missing,
+        is_counted=(counted if counted.any() else np.ones(n_features)).astype(np.uint8),
+        values=np.ascontiguousarray(codes.edges, np.float64),
+        value_start=np.ascontiguousarray(codes.edge_start, np.int64),
+        settings=_make_settings(rules, has_fractions),
+        capacity=s.QuinlanCapacity(
+            nodes=1024 + 2 * categories,
+            waiting=n_entries,
+            leaves=n_entries,
+            groups=64 * (categories + 1) if rules.grouping else 1,
+        ),
+        steps=s.QuinlanSteps(
+            search_number=search_number,
+            search_category=search_category,
+            choose=choose_feature,
+            group=group_categories if rules.grouping else None,
+            split=split_node,
+        ),
     )
 
 
-def _kinds(codes: Codes, total: float, rules: Rules) -> Array:
+def _make_settings(rules: QuinlanRules, has_fractions: bool) -> s.QuinlanSettings:
+    least = 2.0 * rules.min_leaf
+    return s.QuinlanSettings(
+        by_ratio=rules.ratio,
+        is_corrected=rules.corrected,
+        with_groups=rules.grouping,
+        min_leaf=rules.min_leaf,
+        min_split=max(least, rules.min_split) if has_fractions else least,
+        min_decrease=rules.min_decrease,
+        max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
+    )
+
+
+def _kinds(codes: Codes, total: float, rules: QuinlanRules) -> Array:
     """Which features are categories, and which of them must prove themselves beyond chance."""
     many = find_many(codes, total) if rules.beyond_chance else False
     return np.where(many, s.MANY_CATEGORIES, codes.is_category).astype(np.uint8)
 
 
-def _make_nodes(table: s.Table) -> s.Nodes:
-    lengths = dict.fromkeys(s.Nodes._fields, int(table.whole[s.CAPACITY]))
-    lengths["counts"] *= int(table.whole[s.N_CLASSES])
-    lengths["branch_of"] = int(table.whole[s.GROUP_CAPACITY])
-    nodes: s.Nodes = new_arrays(s.Nodes, lengths)
+def _make_nodes(table: s.QuinlanTable) -> s.QuinlanNodes:
+    lengths = dict.fromkeys(s.QuinlanNodes._fields, table.capacity.nodes)
+    lengths["counts"] *= table.n_classes
+    lengths["branch_of"] = table.capacity.groups
+    nodes: s.QuinlanNodes = new_arrays(s.QuinlanNodes, lengths)
     return nodes
 
 
-def _make_entries(table: s.Table, labels: Array, weight: Array) -> s.Entries:
-    whole = table.whole
-    lengths = dict.fromkeys(_STACK, int(whole[s.STACK_CAPACITY]))
-    lengths |= dict.fromkeys(_LEAVES, int(whole[s.LEAF_CAPACITY]))
-    lengths["waiting"] = int(whole[s.CAPACITY])
-    entries: s.Entries = new_arrays(s.Entries, lengths)
+def _make_entries(table: s.QuinlanTable, labels: Array, weight: Array) -> s.QuinlanEntries:
+    lengths = dict.fromkeys(_STACK, table.capacity.waiting)
+    lengths |= dict.fromkeys(_LEAVES, table.capacity.leaves)
+    lengths["waiting"] = table.capacity.nodes
+    entries: s.QuinlanEntries = new_arrays(s.QuinlanEntries, lengths)
     n_rows = len(labels)
     entries.row[:n_rows] = np.arange(n_rows, dtype=ROW)
     entries.label[:n_rows] = labels.astype(LABEL)
@@ -344,25 +355,26 @@ def _make_entries(table: s.Table, labels: Array, weight: Array) -> s.Entries:
     return entries
 
 
-def _make_found(table: s.Table) -> s.Found:
-    n_features = int(table.whole[s.N_FEATURES])
-    return s.Found(
-        np.zeros(n_features), np.zeros(n_features), np.zeros(n_features, np.int64), new_shared()
+def _make_found(table: s.QuinlanTable) -> s.QuinlanFound:
+    n_features = table.n_features
+    return s.QuinlanFound(
+        gain=np.zeros(n_features),
+        info=np.zeros(n_features),
+        cut=np.zeros(n_features, np.int64),
+        words=new_shared(),
     )
 
 
-def _make_scratch(table: s.Table) -> s.Scratch:
-    whole = table.whole
+def _make_scratch(table: s.QuinlanTable) -> s.QuinlanScratch:
     is_category = table.is_category != 0
     n_branches = 2 + int(table.n_codes[is_category].max(initial=0))
-    pairs = s.MOST_GROUPED**2 if whole[s.GROUPING] else 0
-    sorted_rows = int(whole[s.N_ROWS])
+    pairs = s.MOST_GROUPED**2 if table.settings.with_groups else 0
     lengths = {
-        "cells": int(whole[s.CELLS]),
-        "left": int(whole[s.N_CLASSES]),
-        "right": int(whole[s.N_CLASSES]),
-        "keys": sorted_rows,
-        "new_keys": sorted_rows,
+        "cells": table.n_cells,
+        "left": table.n_classes,
+        "right": table.n_classes,
+        "keys": table.n_rows,
+        "new_keys": table.n_rows,
         "digits": DIGITS + 1,
         "branch_weight": n_branches,
         "branch_size": n_branches,
@@ -371,5 +383,5 @@ def _make_scratch(table: s.Table) -> s.Scratch:
         "loss": pairs,
         "saving": pairs,
     }
-    scratch: s.Scratch = new_arrays(s.Scratch, lengths)
+    scratch: s.QuinlanScratch = new_arrays(s.QuinlanScratch, lengths)
     return scratch

@@ -13,7 +13,7 @@ from hornbeam.data.schema import ColumnSchema, Schema
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared
 from hornbeam.quinlan.base import QuinlanTree
-from hornbeam.quinlan.grower import Grown, Rules
+from hornbeam.quinlan.grower import Grown, QuinlanRules
 
 
 @register_estimator
@@ -91,8 +91,8 @@ class ID3Classifier(QuinlanTree):
             _refuse_numbers(schema, numbers.tolist())
         return all_categories(schema, matrix)
 
-    def _growth_rules(self, total: float) -> Rules:
-        return Rules(
+    def _growth_rules(self, total: float) -> QuinlanRules:
+        return QuinlanRules(
             ratio=False,
             # without a bound the crumbs of single rows would be split for ever
             min_split=1.0 if self.missing == "fractions" else 0.0,

@@ -19,19 +19,18 @@ from hornbeam.kernels.quinlan.search import count_cells
 from hornbeam.kernels.quinlan.state import (
     ENTRIES_AT,
     FOUND_AT,
-    MIN_LEAF,
     MOST_GROUPED,
-    N_CLASSES,
     NODES_AT,
     SCRATCH_AT,
     TABLE_AT,
+    GroupCategories,
     load_entries,
     load_found,
     load_nodes,
     load_scratch,
     load_table,
 )
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 
 
 @part
@@ -113,7 +112,7 @@ def first_groups(scratch, n_codes, n_classes):
     return number
 
 
-@kernel
+@step(GroupCategories)
 def group_categories(slots, node, feature, first, last):
     """Merge categories while that improves the gain ratio; ``group`` keeps the result.
 
@@ -122,7 +121,7 @@ def group_categories(slots, node, feature, first, last):
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
-    n_classes, n_codes = table.whole[N_CLASSES], table.n_codes[feature]
+    n_classes, n_codes = table.n_classes, table.n_codes[feature]
     total = nodes.weight[node]
     unknown = count_cells(table, entries, scratch, feature, first, last)
     known, base = total - unknown, 0.0
@@ -167,8 +166,8 @@ def group_categories(slots, node, feature, first, last):
                     measure_pair(scratch, n_classes, min(one, two), max(one, two))
     n_large = int64(0)
     for one in range(n_groups):
-        n_large += scratch.branch_weight[one] >= table.real[MIN_LEAF] - LEAST
+        n_large += scratch.branch_weight[one] >= table.settings.min_leaf - LEAST
     if n_large >= 2 and gain > TIE:
         found.gain[feature] = gain
         found.info[feature] = info
-    return float(n_groups)
+    return n_groups

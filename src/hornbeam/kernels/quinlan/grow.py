@@ -12,29 +12,14 @@ from hornbeam.dtypes import LEAF
 from hornbeam.kernels.quinlan.measure import LEAST, TIE
 from hornbeam.kernels.quinlan.split import part_entries, weigh_branches
 from hornbeam.kernels.quinlan.state import (
-    CHOOSE,
     ENTRIES_AT,
     FINISHED,
     FOUND_AT,
-    LEAF_CAPACITY,
     LEAVES_FULL,
-    MAX_DEPTH,
-    MIN_DECREASE,
-    MIN_SPLIT,
-    N_CLASSES,
-    N_FEATURES,
     NODES_AT,
-    RATIO,
-    ROOT_WEIGHT,
     SCRATCH_AT,
-    SEARCH_CATEGORY,
-    SEARCH_NUMBER,
     SEARCHING,
-    SLOTS,
-    SPLIT,
-    STACK_CAPACITY,
     TABLE_AT,
-    TOGETHER,
     WORD_CHOSEN,
     WORD_FULL,
     WORD_LEAVES,
@@ -42,6 +27,7 @@ from hornbeam.kernels.quinlan.state import (
     WORD_NODE,
     WORD_STACK,
     WORD_WAITING,
+    ChooseFeature,
     load_entries,
     load_found,
     load_nodes,
@@ -54,9 +40,9 @@ from hornbeam.runtime.atomics import (
     atomic_add,
     atomic_load,
     barrier,
-    call_address,
 )
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.pointers import bare
 
 AVERAGE_SLACK = 1e-3  # in bits; Quinlan's, for gains that are as good as the average
 
@@ -64,10 +50,10 @@ AVERAGE_SLACK = 1e-3  # in bits; Quinlan's, for gains that are as good as the av
 @part
 def is_worth_a_search(table, nodes, node):
     """Whether a node can be split at all: not pure, large enough, not too deep."""
-    n_classes = table.whole[N_CLASSES]
-    if nodes.depth[node] >= table.whole[MAX_DEPTH]:
+    n_classes = table.n_classes
+    if nodes.depth[node] >= table.settings.max_depth:
         return False
-    if nodes.weight[node] < table.real[MIN_SPLIT] - LEAST:
+    if nodes.weight[node] < table.settings.min_split - LEAST:
         return False
     n_present = int64(0)
     for label in range(n_classes):
@@ -75,8 +61,8 @@ def is_worth_a_search(table, nodes, node):
     return n_present > 1
 
 
-@kernel
-def choose_feature(slots, node, unused, first, last):
+@step(ChooseFeature)
+def choose_feature(slots, node):
     """The feature to split on, -1 for none.
 
     C4.5 takes the best gain ratio among the features whose gain is at least the average;
@@ -84,7 +70,7 @@ def choose_feature(slots, node, unused, first, last):
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     found = load_found(slots, FOUND_AT)
-    n_features, ratio = table.whole[N_FEATURES], table.whole[RATIO]
+    n_features, ratio = table.n_features, table.settings.by_ratio
     total, count = 0.0, int64(0)
     for feature in range(n_features):
         if table.is_counted[feature] and found.gain[feature] >= 0.0:
@@ -100,10 +86,10 @@ def choose_feature(slots, node, unused, first, last):
         if worth > best + TIE:
             best, chosen = worth, feature
     if chosen >= 0:
-        relative = found.gain[chosen] * nodes.weight[node] / table.real[ROOT_WEIGHT]
-        if relative < table.real[MIN_DECREASE]:
-            return -1.0
-    return float(chosen)
+        relative = found.gain[chosen] * nodes.weight[node] / table.root_weight
+        if relative < table.settings.min_decrease:
+            return -1
+    return chosen
 
 
 @part
@@ -129,11 +115,13 @@ def search_features(slots, table, nodes, entries, found):
     first = last - nodes.size[node]
     while True:
         feature = atomic_add(found.words, NEXT_TASK, 1)
-        if feature >= table.whole[N_FEATURES] or atomic_load(found.words, STOP) != 0:
+        if feature >= table.n_features or atomic_load(found.words, STOP) != 0:
             return
         found.gain[feature] = -1.0
-        search = SEARCH_CATEGORY if table.is_category[feature] else SEARCH_NUMBER
-        call_address(table.whole[search], (slots, node, feature, first, last))
+        if table.is_category[feature]:
+            table.steps.search_category(slots, node, feature, first, last)
+        else:
+            table.steps.search_number(slots, node, feature, first, last)
 
 
 @part
@@ -145,14 +133,14 @@ def work_on_top(slots, table, nodes, entries, found):
     first = last - nodes.size[node]
     feature = int64(-1)
     if words[WORD_CHOSEN]:
-        feature = int64(call_address(table.whole[CHOOSE], (slots, node, int64(0), first, last)))
+        feature = table.steps.choose(slots, node)
     if feature < 0:
-        if words[WORD_LEAVES] + last - first > table.whole[LEAF_CAPACITY]:
+        if words[WORD_LEAVES] + last - first > table.capacity.leaves:
             words[WORD_FULL] = LEAVES_FULL
             return False
         finish_leaf(nodes, entries, found, node, first, last)
         return True
-    n_entries = int64(call_address(table.whole[SPLIT], (slots, node, feature, first, last)))
+    n_entries = table.steps.split(slots, node, feature, first, last)
     if n_entries < 0:
         return False
     words[WORD_STACK] = first + n_entries
@@ -168,6 +156,7 @@ def work_on_top(slots, table, nodes, entries, found):
 @kernel
 def grow_quinlan(slots, rank, size):
     """Grow the tree until no node waits or an array is full; every thread calls this."""
+    slots = bare(slots)
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
     words = found.words
@@ -185,7 +174,7 @@ def grow_quinlan(slots, rank, size):
         words[WORD_CHOSEN] = is_worth_a_search(table, nodes, node)
         if words[WORD_CHOSEN]:
             words[NEXT_TASK] = 0
-            if size > 1 and nodes.size[node] * table.whole[N_FEATURES] >= table.whole[TOGETHER]:
+            if size > 1 and nodes.size[node] * table.n_features >= table.n_together:
                 words[WORD_MODE] = SEARCHING
                 barrier(words, size)
                 search_features(slots, table, nodes, entries, found)
@@ -205,9 +194,10 @@ def refill(slots, root, n_entries, sizes, weights, counts, visited):
     written to ``sizes``, ``weights`` and ``counts``, its nodes to ``visited``, parents
     first. Returns how many these are, -1 if the stack is too small.
     """
+    slots = bare(slots)
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     entries, scratch = load_entries(slots, ENTRIES_AT), load_scratch(slots, SCRATCH_AT)
-    n_classes = table.whole[N_CLASSES]
+    n_classes = table.n_classes
     sizes[root], weights[root] = n_entries, 0.0
     for label in range(n_classes):
         counts[root * n_classes + label] = 0.0
@@ -226,7 +216,7 @@ def refill(slots, root, n_entries, sizes, weights, counts, visited):
             last = first
             continue
         needed = weigh_branches(table, nodes, entries, scratch, node, first, last)
-        if first + needed > table.whole[STACK_CAPACITY]:
+        if first + needed > table.capacity.waiting:
             return int64(-1)
         part_entries(table, nodes, entries, scratch, node, first, last, sizes, weights, counts)
         last = first + needed
@@ -237,4 +227,4 @@ def refill(slots, root, n_entries, sizes, weights, counts, visited):
     return n_visited
 
 
-GROW_SIGNATURE = types.void(SLOTS, int64, int64)
+GROW_SIGNATURE = types.void(types.Array(int64, 1, "C"), int64, int64)

@@ -20,30 +20,21 @@ from hornbeam.chance import chance_share, clear_share
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
-    CELLS,
-    CORRECTED,
     ENTRIES_AT,
     FOUND_AT,
-    GROUP,
-    GROUPING,
     MANY_CATEGORIES,
-    MIN_LEAF,
     MISSING_CODE,
-    N_CLASSES,
-    N_ROWS,
     NODES_AT,
-    RATIO,
-    SCALE,
     SCRATCH_AT,
     TABLE_AT,
+    SearchFeature,
     load_entries,
     load_found,
     load_nodes,
     load_scratch,
     load_table,
 )
-from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import inlined, kernel, part
+from hornbeam.runtime.kernel import inlined, part, step
 
 LARGEST_LEAST = 25.0  # Quinlan: a side of a cut needs a tenth of the mean class, but not more
 
@@ -54,8 +45,8 @@ def count_cells(table, entries, scratch, feature, first, last):
 
     The cells of missing values are the last ones.
     """
-    n_classes, n_codes = table.whole[N_CLASSES], table.n_codes[feature]
-    base = feature * table.whole[N_ROWS]
+    n_classes, n_codes = table.n_classes, table.n_codes[feature]
+    base = feature * table.n_rows
     cells = scratch.cells
     for i in range((n_codes + 1) * n_classes):
         cells[i] = 0.0
@@ -72,8 +63,8 @@ def count_cells(table, entries, scratch, feature, first, last):
 def fits_cells(table, feature, first, last):
     """Whether counting codes is possible, and cheaper than sorting them."""
     n_codes = table.n_codes[feature]
-    fits = (n_codes + 1) * table.whole[N_CLASSES] <= table.whole[CELLS]
-    grouped = table.is_category[feature] and table.whole[GROUPING]
+    fits = (n_codes + 1) * table.n_classes <= table.n_cells
+    grouped = table.is_category[feature] and table.settings.with_groups
     return fits and (grouped or n_codes <= 4 * (last - first))
 
 
@@ -105,14 +96,14 @@ def cut_between(table, feature, low, high):
     return low
 
 
-@kernel
+@step(SearchFeature)
 def search_number(slots, node, feature, first, last):
     """Find the threshold with the largest gain."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
-    n_classes, scale = table.whole[N_CLASSES], table.real[SCALE]
-    n_codes, base = table.n_codes[feature], feature * table.whole[N_ROWS]
+    n_classes, scale = table.n_classes, table.scale
+    n_codes, base = table.n_codes[feature], feature * table.n_rows
     left, right, cells = scratch.left, scratch.right, scratch.cells
     total = nodes.weight[node]
     counted = fits_cells(table, feature, first, last)
@@ -133,9 +124,9 @@ def search_number(slots, node, feature, first, last):
                     unknown += entries.weight[i]
                     right[entries.label[i]] -= entries.weight[i]
     known = total - unknown
-    least = max(table.real[MIN_LEAF], min(0.1 * known / n_classes, LARGEST_LEAST))
+    least = max(table.settings.min_leaf, min(0.1 * known / n_classes, LARGEST_LEAST))
     if known < 2.0 * least - LEAST:
-        return 0.0
+        return
     inner = int64(0)  # sum of x * log2(x) over the classes of both sides
     for label in range(n_classes):
         if right[label] < LEAST:
@@ -181,14 +172,13 @@ def search_number(slots, node, feature, first, last):
                 step += 1
         low = code
     if candidates == 0:
-        return 0.0
-    if table.whole[CORRECTED]:
+        return
+    if table.settings.is_corrected:
         best -= math.log2(float(candidates)) / total
     if best > TIE:
         found.gain[feature] = best
         found.info[feature] = split_info(total, best_left, known - best_left, unknown)
         found.cut[feature] = cut_between(table, feature, best_low, best_high)
-    return 0.0
 
 
 # --- categories -----------------------------------------------------------------------------
@@ -204,9 +194,9 @@ def judge_branches(table, found, feature, total, unknown, base, inner, outer, n_
     known = total - unknown
     if n_large < 2:
         return
-    scale = table.real[SCALE]
+    scale = table.scale
     gain = float(lift(known, scale) - base - outer + inner) / scale / total
-    if table.whole[RATIO] and gain <= TIE:
+    if table.settings.by_ratio and gain <= TIE:
         return
     found.gain[feature] = max(gain, 0.0)
     found.info[feature] = (bits(total) - float(outer) / scale - bits(unknown)) / total
@@ -219,7 +209,7 @@ share_that_is_clear = inlined(clear_share)
 @part
 def count_witnesses(table, entries, feature, first, last):
     """As how many entries of equal weights those count whose value is known."""
-    start, total, squares = feature * table.whole[N_ROWS], 0.0, 0.0
+    start, total, squares = feature * table.n_rows, 0.0, 0.0
     for i in range(first, last):
         if table.codes[start + entries.row[i]] != MISSING_CODE:
             total += entries.weight[i]
@@ -237,7 +227,7 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     if table.is_category[feature] != MANY_CATEGORIES or found.gain[feature] < 0.0:
         return
     common, n_kinds = 0.0, float(n_groups)
-    for label in range(table.whole[N_CLASSES]):
+    for label in range(table.n_classes):
         common += scratch.right[label] * scratch.right[label] / known
     n_rows = count_witnesses(table, entries, feature, first, last)
     between, total = squares - common, known - common
@@ -247,17 +237,17 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     found.gain[feature] = gain if gain > TIE else -1.0
 
 
-@kernel
+@step(SearchFeature)
 def search_category(slots, node, feature, first, last):
     """Judge the split of a node into one branch per category."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
-    n_classes, scale = table.whole[N_CLASSES], table.real[SCALE]
-    n_codes, base_code = table.n_codes[feature], feature * table.whole[N_ROWS]
+    n_classes, scale = table.n_classes, table.scale
+    n_codes, base_code = table.n_codes[feature], feature * table.n_rows
     own_branch = table.missing_is_branch[feature] != 0
     left, right, cells = scratch.left, scratch.right, scratch.cells
-    total, least = nodes.weight[node], table.real[MIN_LEAF] - LEAST
+    total, least = nodes.weight[node], table.settings.min_leaf - LEAST
     inner, outer, base = int64(0), int64(0), int64(0)
     n_large, n_groups, unknown = int64(0), int64(0), 0.0
     grouped, squares = False, 0.0
@@ -280,7 +270,7 @@ def search_category(slots, node, feature, first, last):
             for label in range(n_classes if here > 0.0 else 0):
                 squares += cells[code * n_classes + label] ** 2 / here
             n_large += here > 0.0 and here >= least
-        grouped = table.whole[GROUPING] and n_large >= 1
+        grouped = table.settings.with_groups and n_large >= 1
     else:
         n_keys = sort_entries(table.codes, entries.row, scratch, base_code, first, last)
         if n_keys < last - first:  # missing values are a run of their own, or left out
@@ -321,9 +311,8 @@ def search_category(slots, node, feature, first, last):
     if own_branch:
         unknown = 0.0
     if grouped:
-        call_address(table.whole[GROUP], (slots, node, feature, first, last))
+        table.steps.group(slots, node, feature, first, last)
     else:
         judge_branches(table, found, feature, total, unknown, base, inner, outer, n_large)
     known = total - unknown
     pay_chance(table, entries, scratch, found, feature, first, last, known, squares, n_groups)
-    return 0.0

@@ -11,40 +11,33 @@ from numba import int64
 from hornbeam.dtypes import MULTIWAY, SUBSET, THRESHOLD
 from hornbeam.kernels.quinlan.search import fits_cells
 from hornbeam.kernels.quinlan.state import (
-    CAPACITY,
     ENTRIES_AT,
     FOUND_AT,
-    GROUP,
-    GROUP_CAPACITY,
-    GROUPING,
     GROUPS_FULL,
     MISSING_CODE,
-    N_CLASSES,
-    N_ROWS,
     NODES_AT,
     NODES_FULL,
     SCRATCH_AT,
-    STACK_CAPACITY,
     STACK_FULL,
     TABLE_AT,
     WORD_FULL,
     WORD_GROUPS,
     WORD_NODES,
+    SplitNode,
     load_entries,
     load_found,
     load_nodes,
     load_scratch,
     load_table,
 )
-from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import part, step
 
 
 @part
 def branch_of(table, nodes, node, row):
     """Branch of a row at a node, -1 if its value is missing and has no branch of its own."""
     feature = int64(nodes.feature[node])
-    code = int64(table.codes[feature * table.whole[N_ROWS] + row])
+    code = int64(table.codes[feature * table.n_rows + row])
     if code == MISSING_CODE:
         return table.n_codes[feature] if table.missing_is_branch[feature] else int64(-1)
     if nodes.kind[node] == THRESHOLD:
@@ -88,7 +81,7 @@ def part_entries(table, nodes, entries, scratch, node, first, last, sizes, weigh
     ``weights`` and ``counts``.
     """
     n_branches, child = int64(nodes.branches[node]), int64(nodes.child[node])
-    n_classes = table.whole[N_CLASSES]
+    n_classes = table.n_classes
     place = scratch.branch_place
     end = int64(0)
     for branch in range(n_branches - 1, -1, -1):
@@ -128,9 +121,9 @@ def note_groups(slots, table, nodes, found, scratch, node, feature, first, last)
     """
     n_codes = table.n_codes[feature]
     start = found.words[WORD_GROUPS]
-    if start + n_codes > table.whole[GROUP_CAPACITY]:
+    if start + n_codes > table.capacity.groups:
         return False
-    n_groups = int64(call_address(table.whole[GROUP], (slots, node, feature, first, last)))
+    n_groups = table.steps.group(slots, node, feature, first, last)
     largest = int64(0)
     for group in range(n_groups):
         if scratch.branch_weight[group] > scratch.branch_weight[largest]:
@@ -145,7 +138,7 @@ def note_groups(slots, table, nodes, found, scratch, node, feature, first, last)
     return True
 
 
-@kernel
+@step(SplitNode)
 def split_node(slots, node, feature, first, last):
     """Split a node; returns how many entries its children have, -1 if there is no room."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
@@ -155,25 +148,25 @@ def split_node(slots, node, feature, first, last):
     n_branches = int64(2)
     if table.is_category[feature]:
         n_branches = table.n_codes[feature] + int64(table.missing_is_branch[feature])
-    if child + n_branches > table.whole[CAPACITY]:
+    if child + n_branches > table.capacity.nodes:
         found.words[WORD_FULL] = NODES_FULL
-        return -1.0
+        return -1
     nodes.feature[node] = feature
     nodes.branches[node] = n_branches
     nodes.kind[node] = MULTIWAY if table.is_category[feature] else THRESHOLD
     nodes.cut[node] = found.cut[feature]
     nodes.child[node] = child
     n_groups = found.words[WORD_GROUPS]
-    grouped = table.is_category[feature] and table.whole[GROUPING]
+    grouped = table.is_category[feature] and table.settings.with_groups
     grouped = grouped and fits_cells(table, feature, first, last)
     if grouped and not note_groups(slots, table, nodes, found, scratch, node, feature, first, last):
         found.words[WORD_FULL] = GROUPS_FULL
-        return -1.0
+        return -1
     n_entries = weigh_branches(table, nodes, entries, scratch, node, first, last)
-    if first + n_entries > table.whole[STACK_CAPACITY]:
+    if first + n_entries > table.capacity.waiting:
         found.words[WORD_GROUPS] = n_groups
         found.words[WORD_FULL] = STACK_FULL
-        return -1.0
+        return -1
     part_entries(
         table, nodes, entries, scratch, node, first, last, nodes.size, nodes.weight, nodes.counts
     )
@@ -181,4 +174,4 @@ def split_node(slots, node, feature, first, last):
     for branch in range(n_branches):
         nodes.depth[child + branch] = nodes.depth[node] + 1
     found.words[WORD_NODES] = child + n_branches
-    return float(n_entries)
+    return n_entries

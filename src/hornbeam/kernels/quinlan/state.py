@@ -8,60 +8,94 @@ the other, so that the entries below any node are neighbours.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from numba import float64, int64, types
+from typing import NamedTuple, Protocol
 
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8
-from hornbeam.runtime.views import make_loader, width_of
+from hornbeam.runtime.views import Slots, make_loader, width_of
 
 
-class Table(NamedTuple):
+class SearchFeature(Protocol):
+    """Note the gain of a node's best split by one feature, if any is allowed."""
+
+    def __call__(self, slots: Slots, node: int, feature: int, first: int, last: int) -> None: ...
+
+
+class ChooseFeature(Protocol):
+    """Say which feature a node is split by, of what the searches have found; -1 for none."""
+
+    def __call__(self, slots: Slots, node: int) -> int: ...
+
+
+class GroupCategories(Protocol):
+    """Merge the categories of a node into groups; returns how many these are."""
+
+    def __call__(self, slots: Slots, node: int, feature: int, first: int, last: int) -> int: ...
+
+
+class SplitNode(Protocol):
+    """Split a node; returns how many entries its children have, -1 if there is no room."""
+
+    def __call__(self, slots: Slots, node: int, feature: int, first: int, last: int) -> int: ...
+
+
+class QuinlanSettings(NamedTuple):
+    """What is asked of a split, and of a node that is to be split."""
+
+    by_ratio: bool  # by gain ratio behind the average-gain filter (C4.5), or by gain (ID3)
+    is_corrected: bool  # thresholds pay log2(candidates) / n
+    with_groups: bool  # categories are merged into groups
+    min_leaf: float  # weight that two branches must have
+    min_split: float  # weight of a node that may be split
+    min_decrease: float  # gain, times the node's share of the weight
+    max_depth: int
+
+
+class QuinlanSteps(NamedTuple):
+    """Kernels that are compiled apart."""
+
+    search_number: SearchFeature | None
+    search_category: SearchFeature | None
+    choose: ChooseFeature | None
+    group: GroupCategories | None  # only if there are groups
+    split: SplitNode | None
+
+
+class QuinlanCapacity(NamedTuple):
+    """How much there is room for; while a kernel runs nothing grows."""
+
+    nodes: int
+    waiting: int  # entries of nodes that wait
+    leaves: int  # entries of leaves
+    groups: int  # entries of ``branch_of``
+
+
+class QuinlanTable(NamedTuple):
     """The training rows as codes, and the rules (read only)."""
 
-    codes: U4  # codes[feature * N_ROWS + row]: rank or category number
+    n_rows: int
+    n_features: int
+    n_classes: int
+    root_weight: float
+    scale: float  # of fixed-point x * log2(x)
+    n_cells: int  # room of a histogram
+    n_together: int  # entries x features from which on all threads search a node
+    codes: U4  # codes[feature * n_rows + row]: rank or category number
     n_codes: I8  # per feature, missing not counted
     is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
     missing_is_branch: U1  # per feature: a missing value is one more category (ID3)
     is_counted: U1  # per feature: whether its gain is part of the average gain
     values: F8  # the distinct values of each number feature, ascending
     value_start: I8
-    whole: I8  # settings, numbered below
-    real: F8
+    settings: QuinlanSettings
+    capacity: QuinlanCapacity
+    steps: QuinlanSteps
 
 
-# Table.is_category: a gain must prove itself beyond chance (hornbeam/chance.py)
+# QuinlanTable.is_category: a gain must prove itself beyond chance (hornbeam/chance.py)
 MANY_CATEGORIES = 2
-# Table.whole
-N_ROWS = 0
-N_FEATURES = 1
-N_CLASSES = 2
-MAX_DEPTH = 3
-RATIO = 4  # 1: gain ratio behind the average-gain filter (C4.5), 0: gain (ID3)
-CORRECTED = 5  # 1: thresholds pay log2(candidates) / n
-GROUPING = 6  # 1: categories are merged into groups
-CAPACITY = 7  # nodes
-STACK_CAPACITY = 8  # entries that wait
-LEAF_CAPACITY = 9  # entries of leaves
-GROUP_CAPACITY = 10
-CELLS = 11  # room of a histogram
-TOGETHER = 12  # entries x features from which on all threads search a node
-SEARCH_NUMBER = 13  # addresses of kernels
-SEARCH_CATEGORY = 14
-CHOOSE = 15
-SPLIT = 16
-GROUP = 17
-N_WHOLE = 18
-# Table.real
-MIN_LEAF = 0
-MIN_DECREASE = 1
-SCALE = 2  # of fixed-point x * log2(x)
-ROOT_WEIGHT = 3
-MIN_SPLIT = 4  # weight of a node that may be split
-N_REAL = 5
 
 
-class Nodes(NamedTuple):
+class QuinlanNodes(NamedTuple):
     """Nodes in the order they are made; the children of a node are neighbours."""
 
     child: I4  # the first one, 0 for a leaf
@@ -74,11 +108,11 @@ class Nodes(NamedTuple):
     first: I8  # of its entries among those of the leaves
     size: I8  # entries
     weight: F8
-    counts: F8  # weight per class: counts[node * N_CLASSES + class]
+    counts: F8  # weight per class: counts[node * n_classes + class]
     branch_of: I4
 
 
-class Entries(NamedTuple):
+class QuinlanEntries(NamedTuple):
     """Rows with the weight they have where they are."""
 
     row: I4  # the stack of nodes that wait: the top node's entries are the last ones
@@ -93,7 +127,7 @@ class Entries(NamedTuple):
     waiting: I4  # the nodes on the stack
 
 
-class Found(NamedTuple):
+class QuinlanFound(NamedTuple):
     """What the search has found, per feature."""
 
     gain: F8  # below 0: no split of this feature is allowed
@@ -102,7 +136,7 @@ class Found(NamedTuple):
     words: I8  # shared by the team, see below
 
 
-# Found.words, behind those of runtime.atomics
+# QuinlanFound.words, behind those of runtime.atomics: what all threads of a team look at
 WORD_NODE = 41
 WORD_MODE = 42
 WORD_NODES = 43
@@ -116,7 +150,7 @@ SEARCHING, FINISHED = 1, 2
 NODES_FULL, STACK_FULL, LEAVES_FULL, GROUPS_FULL = 1, 2, 3, 4  # WORD_FULL
 
 
-class Scratch(NamedTuple):
+class QuinlanScratch(NamedTuple):
     """One thread's room."""
 
     cells: F8  # weight per code and class
@@ -133,18 +167,15 @@ class Scratch(NamedTuple):
     saving: F8  # ... and saves
 
 
-GROUPS = (Table, Nodes, Entries, Found, Scratch)
+GROUPS = (QuinlanTable, QuinlanNodes, QuinlanEntries, QuinlanFound, QuinlanScratch)
 TABLE_AT, NODES_AT, ENTRIES_AT, FOUND_AT, SCRATCH_AT = (
     width_of(*GROUPS[:number]) for number in range(len(GROUPS))
 )
-load_table = make_loader(Table)
-load_nodes = make_loader(Nodes)
-load_entries = make_loader(Entries)
-load_found = make_loader(Found)
-load_scratch = make_loader(Scratch)
+load_table = make_loader(QuinlanTable)
+load_nodes = make_loader(QuinlanNodes)
+load_entries = make_loader(QuinlanEntries)
+load_found = make_loader(QuinlanFound)
+load_scratch = make_loader(QuinlanScratch)
 
-SLOTS = types.Array(int64, 1, "C")
-# All kernels that are called by address: (slots, node, feature, first, last).
-STEP_SIGNATURE = float64(SLOTS, int64, int64, int64, int64)
 MISSING_CODE = 2**32 - 1
 MOST_GROUPED = 128  # categories of a node that are merged pair by pair
