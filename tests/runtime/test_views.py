@@ -224,6 +224,27 @@ def test_numbers_parts_and_steps_arrive() -> None:
     assert out.tolist() == [0.5, -3, 2.0**63, 1, 0, 1, 0, 1, 0, -7, 7 + 15 - 3, -7, 1.0]
 
 
+class Span(NamedTuple):
+    first: int
+    is_last: bool
+    last: int
+
+
+load_span = make_loader(Span)
+
+
+@not_stored
+def length_of(slots):
+    span = load_span(slots, 0)
+    return span.last - span.first, span.is_last
+
+
+def test_whole_numbers_alone_are_their_slots() -> None:
+    slots = make_slots(Span(np.int64(3), True, last=2**40))
+    assert slots.dtype == np.int64 and slots.tolist() == [3, 1, 2**40]
+    assert length_of(slots) == (2**40 - 3, True)
+
+
 def test_what_a_thread_notes_stays_in_its_slots() -> None:
     group, out = whole(), np.zeros(13)
     slots = make_slots(group, Notes(-np.inf, 0, False))

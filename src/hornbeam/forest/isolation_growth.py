@@ -16,19 +16,10 @@ import scipy.sparse
 from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.dtypes import FEATURE, LEAF, NODE, ROW, SUBSET, WORD, Array
 from hornbeam.kernels.isolation import (
-    COLUMN_STEP,
-    FIRST_TREE,
-    MAX_DEPTH,
-    N_CANDIDATES,
-    N_ROWS,
-    N_TREES,
-    PLANE_SIZE,
-    ROW_STEP,
-    SEED,
-    TASK_WORDS,
-    Grown,
-    Plan,
-    Room,
+    IsolationBatch,
+    IsolationNodes,
+    IsolationPlan,
+    IsolationRoom,
     grow_trees,
 )
 from hornbeam.runtime.team import run_parallel
@@ -144,7 +135,13 @@ def grow_isolation_trees(
         Of all these trees; without terms if trees cut along the axes.
     """
     sampler = Sampler(rules.seed, matrix.shape, rules.size, weight)
-    plan = Plan(n_categories, average_path(np.arange(rules.n_rows + 1)))
+    plan = IsolationPlan(
+        seed=rules.seed,
+        max_depth=rules.max_depth,
+        plane_size=rules.plane_size,
+        n_categories=n_categories,
+        average=average_path(np.arange(rules.n_rows + 1)),
+    )
     sparse = scipy.sparse.issparse(matrix)
     source = matrix.tocsr() if sparse else matrix
     size = 1 if sparse else _batch_size(rules, n_categories)
@@ -177,7 +174,12 @@ def _batch_size(rules: IsolationRules, n_categories: Array) -> int:
 
 
 def _grow_sparse(
-    matrix: Any, plan: Plan, rules: IsolationRules, start: int, rows: Array, features: Array
+    matrix: Any,
+    plan: IsolationPlan,
+    rules: IsolationRules,
+    start: int,
+    rows: Array,
+    features: Array,
 ) -> tuple[list[Tree], Planes]:
     """Grow a tree on a dense copy of its rows, without columns where these have only zeros."""
     sample = matrix[rows[0]].tocsc()
@@ -186,7 +188,7 @@ def _grow_sparse(
     if not len(names):
         names = features[0][:1]
     dense = np.asfortranarray(sample[:, names].toarray())
-    own = Plan(np.zeros(len(names), np.int64), plan.average)
+    own = plan._replace(n_categories=np.zeros(len(names), np.int64))
     own_rows = np.arange(rules.n_rows, dtype=ROW)[None]
     columns = np.arange(len(names), dtype=FEATURE)[None]
     return _grow_batch(dense, own, rules, start, own_rows, columns, names)
@@ -194,7 +196,7 @@ def _grow_sparse(
 
 def _grow_batch(
     matrix: Array,
-    plan: Plan,
+    plan: IsolationPlan,
     rules: IsolationRules,
     start: int,
     rows: Array,
@@ -204,15 +206,17 @@ def _grow_batch(
     """Grow some trees in one call of the kernel; ``names`` are the columns' real numbers."""
     n_trees = len(rows)
     grown, room = _new_room(plan, rules, n_trees)
-    task = np.zeros(TASK_WORDS, np.int64)
-    task[ROW_STEP] = matrix.strides[0] // matrix.itemsize
-    task[COLUMN_STEP] = matrix.strides[1] // matrix.itemsize
-    task[SEED], task[FIRST_TREE], task[N_TREES] = rules.seed, start, n_trees
-    task[N_ROWS], task[N_CANDIDATES] = rows.shape[1], features.shape[1]
-    task[MAX_DEPTH], task[PLANE_SIZE] = rules.max_depth, rules.plane_size
+    batch = IsolationBatch(
+        row_step=matrix.strides[0] // matrix.itemsize,
+        column_step=matrix.strides[1] // matrix.itemsize,
+        first_tree=start,
+        n_trees=n_trees,
+        n_rows=rows.shape[1],
+        n_candidates=features.shape[1],
+    )
     borders = np.zeros(3 * (n_trees + 1), np.int64)
-    slots = make_slots(plan, grown, room)
-    grow_trees(matrix.ravel("K"), slots, task, rows.ravel(), features.ravel(), borders)
+    slots = make_slots(plan, batch, grown, room)
+    grow_trees(matrix.ravel("K"), slots, rows.ravel(), features.ravel(), borders)
     ends = borders.reshape(-1, 3)
     n_terms = ends[-1, 2]
     if names is not None:
@@ -230,20 +234,22 @@ def _grow_batch(
     return trees, planes
 
 
-def _new_room(plan: Plan, rules: IsolationRules, n_trees: int) -> tuple[Grown, Room]:
+def _new_room(
+    plan: IsolationPlan, rules: IsolationRules, n_trees: int
+) -> tuple[IsolationNodes, IsolationRoom]:
     n_nodes = n_trees * rules.most_nodes
     n_inner = n_trees * (rules.most_nodes // 2) + 1
     n_words = -(-int(plan.n_categories.max()) // 64)
     terms = n_inner * rules.plane_size if rules.plane_size > 1 else 0
-    lengths = dict.fromkeys(Grown._fields, n_nodes)
+    lengths = dict.fromkeys(IsolationNodes._fields, n_nodes)
     lengths["set_words"] = n_inner * n_words
     lengths |= dict.fromkeys(("term_feature", "term_weight", "term_missing"), terms)
     room = dict.fromkeys(("rows", "x", "projection"), rules.n_rows)
     room |= {"columns": len(plan.n_categories), "present": n_words}
-    return new_arrays(Grown, lengths), new_arrays(Room, room)
+    return new_arrays(IsolationNodes, lengths), new_arrays(IsolationRoom, room)
 
 
-def _tree(grown: Grown, plan: Plan, nodes: slice, words: slice) -> Tree:
+def _tree(grown: IsolationNodes, plan: IsolationPlan, nodes: slice, words: slice) -> Tree:
     """Store one tree."""
     kind, n_samples = grown.kind[nodes].copy(), grown.n_samples[nodes].copy()
     feature = grown.feature[nodes].copy()

@@ -17,7 +17,7 @@ import scipy.sparse
 from hornbeam.dtypes import FEATURE, NODE, STAT, THRESHOLD, WORD, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.isolation_growth import Planes
-from hornbeam.kernels.isolation import BLOCK_ROWS, PlaneForest, add_plane_paths
+from hornbeam.kernels.isolation import BLOCK_ROWS, PlaneForest, PlaneTask, add_plane_paths
 from hornbeam.output.modelfile import take_array
 from hornbeam.output.validate import checked_array
 from hornbeam.runtime.team import run_parallel
@@ -69,6 +69,7 @@ class PlaneEnsemble:
             for name in ("kind", "feature", "threshold", "missing_branch")
         }
         forest = PlaneForest(
+            n_trees=len(trees),
             root=root,
             first_child=np.where(child > 0, child + offset, 0).astype(NODE),
             value=np.concatenate([tree.value[:, 0] for tree in trees]),
@@ -97,16 +98,15 @@ class PlaneEnsemble:
         paths = np.zeros((n_rows, 1))
         flat, total = matrix.ravel("K"), paths.ravel()
         row_step, column_step = (stride // matrix.itemsize for stride in matrix.strides)
+        task = PlaneTask(row_step, column_step, n_columns, 0, 0)
         n_chunks = -(-n_rows // _CHUNK_ROWS)
         finite = np.ones(n_chunks, bool)
 
         def walk(chunk: int) -> None:
             first = chunk * _CHUNK_ROWS
-            rows = np.array([first, min(n_rows, first + _CHUNK_ROWS), self.n_trees])
+            own = task._replace(first_row=first, last_row=min(n_rows, first + _CHUNK_ROWS))
             block = np.empty(BLOCK_ROWS * n_columns)
-            finite[chunk] = add_plane_paths(
-                flat, row_step, column_step, n_columns, rows, slots, block, total
-            )
+            finite[chunk] = add_plane_paths(flat, slots, make_slots(own), block, total)
 
         per_node = 3 + len(self.planes.feature) / max(1, len(forest.kind))
         seconds = n_rows * self.n_trees * 8 * per_node * _SECONDS_PER_TERM

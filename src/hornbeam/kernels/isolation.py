@@ -17,7 +17,7 @@ from numba import float64, int64, uint64
 from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD
 from hornbeam.kernels.traverse import holds_infinite
 from hornbeam.runtime.kernel import kernel, part
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U8, bare
 from hornbeam.runtime.random import derive, draw_below, draw_unit, mix
 from hornbeam.runtime.views import make_loader, width_of
 
@@ -26,14 +26,28 @@ ROWS_KEY, FEATURES_KEY, NODES_KEY = range(3)
 FREE = -1  # an empty place of the hash table
 
 
-class Plan(NamedTuple):
+class IsolationPlan(NamedTuple):
     """What all trees of a forest share (read only)."""
 
+    seed: int
+    max_depth: int
+    plane_size: int  # columns of a plane; 1: trees cut along the axes
     n_categories: I8  # of each column, 0 for numbers
     average: F8  # by number of rows: questions it takes on average to isolate one of them
 
 
-class Grown(NamedTuple):
+class IsolationBatch(NamedTuple):
+    """The trees that one call grows, and where their table has its values (read only)."""
+
+    row_step: int
+    column_step: int
+    first_tree: int
+    n_trees: int
+    n_rows: int  # that each tree sees
+    n_candidates: int  # columns that each tree may ask
+
+
+class IsolationNodes(NamedTuple):
     """Nodes of some trees behind each other; words and terms lie in the order of the nodes."""
 
     first_child: I4
@@ -52,7 +66,7 @@ class Grown(NamedTuple):
     term_missing: F8  # what a missing value adds
 
 
-class Room(NamedTuple):
+class IsolationRoom(NamedTuple):
     """Working memory of one thread."""
 
     rows: I4  # the rows of each node lie side by side
@@ -62,14 +76,11 @@ class Room(NamedTuple):
     present: U8  # which categories a node has
 
 
-load_plan, load_grown, load_room = make_loader(Plan), make_loader(Grown), make_loader(Room)
-GROWN_AT = width_of(Plan)
-ROOM_AT = width_of(Plan, Grown)
-
-# What a call is about: places in ``task``.
-ROW_STEP, COLUMN_STEP, SEED, FIRST_TREE, N_TREES, N_ROWS, N_CANDIDATES = range(7)
-MAX_DEPTH, PLANE_SIZE = 7, 8
-TASK_WORDS = 9
+load_plan, load_batch = make_loader(IsolationPlan), make_loader(IsolationBatch)
+load_grown, load_room = make_loader(IsolationNodes), make_loader(IsolationRoom)
+BATCH_AT = width_of(IsolationPlan)
+GROWN_AT = width_of(IsolationPlan, IsolationBatch)
+ROOM_AT = width_of(IsolationPlan, IsolationBatch, IsolationNodes)
 
 # Answers of a search for a split.
 _NOTHING, _NUMBER, _CATEGORY, _PLANE = range(4)
@@ -161,15 +172,15 @@ def draw_features(seed, first_tree, n_trees, n_all, size, replace, order, featur
 
 
 @part
-def note_usable(values, task, room, candidates, tree):
+def note_usable(values, batch, room, candidates, tree):
     """List the columns that have different values in the sample; returns how many."""
     n_usable = 0
-    for i in range(task[N_CANDIDATES]):
-        column = candidates[tree * task[N_CANDIDATES] + i]
-        offset = int64(column) * task[COLUMN_STEP]
+    for i in range(batch.n_candidates):
+        column = candidates[tree * batch.n_candidates + i]
+        offset = int64(column) * batch.column_step
         first = math.nan
-        for j in range(task[N_ROWS]):
-            x = float64(values[int64(room.rows[j]) * task[ROW_STEP] + offset])
+        for j in range(batch.n_rows):
+            x = float64(values[int64(room.rows[j]) * batch.row_step + offset])
             if x == x:
                 if first != first:
                     first = x
@@ -181,13 +192,13 @@ def note_usable(values, task, room, candidates, tree):
 
 
 @part
-def read_range(values, task, room, column, start, size):
+def read_range(values, batch, room, column, start, size):
     """Fetch a column of a node's rows; returns its smallest and its largest value."""
     low, high = math.inf, -math.inf
-    offset = int64(column) * task[COLUMN_STEP]
+    offset = int64(column) * batch.column_step
     for i in range(start, start + size):
         # which zero a table has, 0.0 or -0.0, must not show in the model
-        x = float64(values[int64(room.rows[i]) * task[ROW_STEP] + offset]) + 0.0
+        x = float64(values[int64(room.rows[i]) * batch.row_step + offset]) + 0.0
         room.x[i] = x
         low = x if x < low else low
         high = x if x > high else high
@@ -314,13 +325,13 @@ def add_term(room, grown, at_term, column, low, high, start, size, key, counter)
 
 
 @part
-def search(values, task, plan, room, grown, node, n_usable, start, size, key, at_word, at_term):
+def search(values, batch, plan, room, grown, node, n_usable, start, size, key, at_word, at_term):
     """Draw columns until one can part the rows of a node; returns what kind of split it is.
 
     ``room.x`` holds what is compared with the threshold or looked up in the set. Columns
     that are constant in the node do not count.
     """
-    wanted, n_terms, counter = task[PLANE_SIZE], 0, 0
+    wanted, n_terms, counter = plan.plane_size, 0, 0
     if wanted > 1:
         for i in range(start, start + size):
             room.projection[i] = 0.0
@@ -333,7 +344,7 @@ def search(values, task, plan, room, grown, node, n_usable, start, size, key, at
         is_category = plan.n_categories[column] > 0
         if is_category and n_terms > 0:
             continue  # planes are made of numbers
-        low, high = read_range(values, task, room, column, start, size)
+        low, high = read_range(values, batch, room, column, start, size)
         if not low < high:
             continue
         grown.feature[node] = column
@@ -373,9 +384,9 @@ def add_child(grown, child, size, first_row, depth):
 
 
 @part
-def grow_tree(values, task, plan, room, grown, root, at_word, at_term, n_usable, key):
+def grow_tree(values, batch, plan, room, grown, root, at_word, at_term, n_usable, key):
     """Grow one tree on the rows in ``room.rows``; returns where nodes, words and terms end."""
-    add_child(grown, root, task[N_ROWS], 0, 0)
+    add_child(grown, root, batch.n_rows, 0, 0)
     node, end = root, root + 1
     while node < end:
         start, size = int64(grown.first_row[node]), grown.n_samples[node]
@@ -383,9 +394,9 @@ def grow_tree(values, task, plan, room, grown, root, at_word, at_term, n_usable,
         own = derive(key, node - root)
         kind = _NOTHING
         grown.n_terms[node] = 0
-        if size > 1 and depth < task[MAX_DEPTH]:
+        if size > 1 and depth < plan.max_depth:
             kind = search(
-                values, task, plan, room, grown, node, n_usable, start, size, own, at_word, at_term
+                values, batch, plan, room, grown, node, n_usable, start, size, own, at_word, at_term
             )
         grown.value[node] = depth + plan.average[size]
         grown.missing_branch[node] = 0
@@ -414,24 +425,26 @@ def grow_tree(values, task, plan, room, grown, root, at_word, at_term, n_usable,
 
 
 @kernel
-def grow_trees(values, slots, task, samples, candidates, borders):
+def grow_trees(values, slots, samples, candidates, borders):
     """Grow some trees behind each other.
 
-    ``samples[tree * N_ROWS + i]`` are the rows of a tree, ``candidates`` likewise its columns;
+    ``samples[tree * n_rows + i]`` are the rows of a tree, ``candidates`` likewise its columns;
     ``borders[3 * tree]`` says where its nodes, words and terms begin.
     """
-    plan, grown, room = load_plan(slots, 0), load_grown(slots, GROWN_AT), load_room(slots, ROOM_AT)
+    slots = bare(slots)
+    plan, batch = load_plan(slots, 0), load_batch(slots, BATCH_AT)
+    grown, room = load_grown(slots, GROWN_AT), load_room(slots, ROOM_AT)
     node, word, term = int64(0), int64(0), int64(0)
-    for tree in range(task[N_TREES]):
+    for tree in range(batch.n_trees):
         borders[3 * tree], borders[3 * tree + 1], borders[3 * tree + 2] = node, word, term
-        for i in range(task[N_ROWS]):
-            room.rows[i] = samples[tree * task[N_ROWS] + i]
-        n_usable = note_usable(values, task, room, candidates, tree)
-        key = derive(derive(task[SEED], task[FIRST_TREE] + tree), NODES_KEY)
+        for i in range(batch.n_rows):
+            room.rows[i] = samples[tree * batch.n_rows + i]
+        n_usable = note_usable(values, batch, room, candidates, tree)
+        key = derive(derive(plan.seed, batch.first_tree + tree), NODES_KEY)
         node, word, term = grow_tree(
-            values, task, plan, room, grown, node, word, term, n_usable, key
+            values, batch, plan, room, grown, node, word, term, n_usable, key
         )
-    last = 3 * task[N_TREES]
+    last = 3 * batch.n_trees
     borders[last], borders[last + 1], borders[last + 2] = node, word, term
 
 
@@ -441,6 +454,7 @@ def grow_trees(values, slots, task, samples, candidates, borders):
 class PlaneForest(NamedTuple):
     """Trees with planes, made ready to be walked (read only)."""
 
+    n_trees: int
     root: I8  # of each tree
     first_child: I4  # in the numbering of all trees
     kind: U1
@@ -456,7 +470,17 @@ class PlaneForest(NamedTuple):
     term_missing: F8
 
 
-load_planes = make_loader(PlaneForest)
+class PlaneTask(NamedTuple):
+    """Which rows of a table a call is about, and where that has its values."""
+
+    row_step: int
+    column_step: int
+    n_columns: int
+    first_row: int
+    last_row: int
+
+
+load_planes, load_task = make_loader(PlaneForest), make_loader(PlaneTask)
 BLOCK_ROWS = 64
 
 
@@ -478,21 +502,22 @@ def plane_branch(forest, node, block, at):
 
 
 @kernel
-def add_plane_paths(values, row_step, column_step, n_columns, rows, slots, block, paths):
-    """Add up the path lengths of the rows ``rows[0]:rows[1]``; False if a value is infinite.
+def add_plane_paths(values, slots, task, block, paths):
+    """Add up the path lengths of the rows of a task; False if a value is infinite.
 
     ``block`` is room for BLOCK_ROWS rows: they stay in the cache while all trees look at them.
     """
-    forest = load_planes(slots, 0)
-    for start in range(rows[0], rows[1], BLOCK_ROWS):
-        end = min(start + BLOCK_ROWS, rows[1])
+    forest, task = load_planes(slots, 0), load_task(task, 0)
+    row_step, column_step, n_columns = task.row_step, task.column_step, task.n_columns
+    for start in range(task.first_row, task.last_row, BLOCK_ROWS):
+        end = min(start + BLOCK_ROWS, task.last_row)
         if holds_infinite(values, row_step, column_step, n_columns, start, end):
             return False
         for row in range(start, end):
             for column in range(n_columns):
                 x = values[row * row_step + column * column_step]
                 block[(row - start) * n_columns + column] = x
-        for tree in range(rows[2]):
+        for tree in range(forest.n_trees):
             for row in range(start, end):
                 node = forest.root[tree]
                 while forest.first_child[node] != 0:

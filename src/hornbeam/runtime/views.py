@@ -207,9 +207,18 @@ def make_slots(*groups: Any) -> Array:
     """What kernels find in some NamedTuples, one after the other."""
     slots: list[int] = []
     for group in groups:
+        if _is_plain(group.__class__):  # what a small prediction asks anew every time
+            slots += group
+            continue
         for (name, field), value in zip(fields_of(group.__class__).items(), group, strict=True):
             slots += _slots_of(name, field, value)
     return np.array(slots, np.int64)
+
+
+@cache
+def _is_plain(group: Any) -> bool:
+    """Whether all fields of a NamedTuple are whole numbers, which are their slots."""
+    return all(field.annotation in ("int", "bool") for field in fields_of(group).values())
 
 
 def set_fields(slots: Array, first: int, group: Any, **values: Any) -> None:
