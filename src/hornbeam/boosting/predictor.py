@@ -8,20 +8,8 @@ from typing import Any
 import numpy as np
 
 from hornbeam.dtypes import NODE, Array
-from hornbeam.kernels.ensemble import (
-    COLUMN_STEP,
-    GROUP,
-    LAST_ROW,
-    LAST_TREE,
-    N_COLUMNS,
-    N_SCORES,
-    N_TREES,
-    N_USED,
-    ROW_STEP,
-    TASK_WORDS,
-    WIDTH,
-    predict_rows,
-)
+from hornbeam.kernels.ensemble import GROUP, EnsembleTask, predict_rows
+from hornbeam.runtime.views import make_slots
 from hornbeam.tree.ensemble import Ensemble
 
 
@@ -67,14 +55,23 @@ class Predictor:
         self._start = ensemble.start[None, :]
         self._slots = packed.slots
         self._cuts = {np.dtype(char): cuts for char, cuts in packed.cuts.items()}
-        self._block_size = max(1, len(packed.arrays.used)) * GROUP
+        self._block_size = max(1, packed.arrays.n_used) * GROUP
         self._no_nodes = np.empty(0, NODE)
-        # read by all threads, written by none
-        self._task = np.zeros(TASK_WORDS, np.int64)
-        self._task[[ROW_STEP, COLUMN_STEP, N_COLUMNS]] = self.n_features, 1, self.n_features
-        self._task[[N_USED, WIDTH, LAST_ROW]] = len(packed.arrays.used), GROUP, 1
-        self._task[N_SCORES] = ensemble.n_scores
-        self._task[[N_TREES, LAST_TREE]] = ensemble.n_trees
+        # of one row; read by all threads, written by none
+        self._task = make_slots(
+            EnsembleTask(
+                row_step=self.n_features,
+                column_step=1,
+                n_columns=self.n_features,
+                is_checked=False,
+                n_scores=ensemble.n_scores,
+                first_tree=0,
+                last_tree=ensemble.n_trees,
+                first_row=0,
+                last_row=1,
+                width=GROUP,
+            )
+        )
         for dtype in self._cuts:  # compiled now rather than at the first request
             self(np.zeros(self.n_features, dtype))
 

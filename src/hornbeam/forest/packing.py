@@ -75,10 +75,13 @@ class Packer:
         memory.hold(n_most)
         records = memory.records
         packing = p.Packing(
+            n_values=self.n_values,
+            by_classes=self.by_classes,
+            has_random_cuts=self.task.rules.random_cuts,
+            has_one_output=self.task.target.n_outputs == 1,
             edges=self.task.codes.edges,
             edge_start=self.task.codes.edge_start,
             is_category=self.task.codes.is_category,
-            settings=np.zeros(p.N_SETTINGS, np.int64),
             order=np.empty(n_most, np.int32),
             threshold=records.view(np.float64),
             link=records.view(np.int32),
@@ -89,19 +92,13 @@ class Packer:
             pure_row=np.full(self.n_values, -1, np.int32),
             set_node=np.empty(n_most // 2 + 1, np.int32),
         )
-        packing.settings[p.N_VALUES] = self.n_values
-        packing.settings[p.N_TOTALS] = stage.problem.sums.n_totals
-        packing.settings[p.BY_CLASSES] = self.by_classes
-        packing.settings[p.ONE_OUTPUT] = self.task.target.n_outputs == 1
-        packing.settings[p.RANDOM_CUTS] = self.task.rules.random_cuts
-        n_nodes = p.pack_nodes(stage.slots(), make_slots(packing))
+        n_nodes, n_rows, n_sets = p.pack_nodes(stage.slots(), make_slots(packing))
         nodes = records[:n_nodes]
-        n_rows = int(packing.settings[p.FOUND_ROWS])
         table = packing.table[: n_rows * self.n_values].reshape(n_rows, self.n_values)
         if n_rows > _SHORT_TABLE:
             table, rows = distinct_rows(table)
             renumber(nodes, 0, rows)
-        asking = packing.set_node[: int(packing.settings[p.FOUND_SETS])]
+        asking = packing.set_node[:n_sets]
         n_words, set_words = category_sets(stage.nodes, asking, self.task.codes)
         return ForestStore(
             nodes=nodes,

@@ -10,29 +10,12 @@ import scipy.sparse
 
 from hornbeam.dtypes import NODE, Array
 from hornbeam.kernels.forest import (
-    BY_TABLE,
-    CHECKED,
-    COLUMN_STEP,
-    COPIED,
     FEW_ROWS,
-    FIRST_ROW,
-    FIRST_TREE,
-    HAS_SETS,
-    LARGEST_KEY,
-    LAST_ROW,
-    LAST_TREE,
-    MASKED,
     MOST_ANSWERED,
-    N_ASKED,
-    N_COLUMNS,
-    N_ROWS,
-    N_VALUES,
-    ROW_STEP,
-    TASK_WORDS,
     WALKERS,
-    WIDTH,
     Forest,
-    Room,
+    ForestTask,
+    WalkRoom,
     predict_forest,
 )
 from hornbeam.runtime.team import run_parallel, thread_count
@@ -54,18 +37,15 @@ _SECONDS_PER_VALUE = 5e-10
 class Walks:
     """A forest made ready for prediction; safe to share by threads."""
 
-    def __init__(self, forest: Forest, n_values: int, n_columns: int, by_table: bool) -> None:
+    def __init__(self, forest: Forest, n_values: int) -> None:
         self.forest = forest
-        self.n_columns = n_columns  # that a table must have
+        self.n_columns = forest.n_asked  # that a table must have
+        self.n_values = n_values
         self.slots = make_slots(forest)
         self.n_trees = len(forest.root) - 1
-        self._task = np.zeros(TASK_WORDS, np.int64)
-        self._task[N_VALUES], self._task[BY_TABLE] = n_values, by_table
-        self._task[HAS_SETS] = len(forest.set_start) > 1
         of_one_word = bool(np.all(np.diff(forest.set_start) == 1))
         largest = forest.set_words.max(initial=0)
         self._copyable = of_one_word and int(largest) >> MOST_ANSWERED == 0
-        self._task[N_ASKED] = n_columns
         steps = 1.5 * np.log2(np.diff(forest.root) + 1)
         self._seconds = steps * _SECONDS_PER_STEP + n_values * _SECONDS_PER_VALUE
         self._own = threading.local()
@@ -98,27 +78,31 @@ class Walks:
                 f"{self.n_columns - 1}: give all the columns of the training table"
             )
         matrix = _plain(matrix)
-        task = self._task.copy()
         size = matrix.itemsize
-        task[ROW_STEP], task[COLUMN_STEP] = matrix.strides[0] // size, matrix.strides[1] // size
-        task[N_COLUMNS], task[CHECKED] = n_columns, checked
-        task[FIRST_TREE], task[LAST_TREE] = first, last
-        if scores is None:
-            task[N_VALUES] = 0
-        if bags is not None:
-            task[MASKED], task[N_ROWS] = 1, n_rows
+        row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
+        task = ForestTask(
+            row_step=row_step,
+            column_step=column_step,
+            n_columns=n_columns,
+            is_checked=checked,
+            n_values=0 if scores is None else self.n_values,
+            first_tree=first,
+            last_tree=last,
+            first_row=0,
+            last_row=n_rows,
+            width=FEW_ROWS,
+        )
         flat = matrix.ravel(order="K")
         flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
         flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
         flat_bags = _NO_BAGS if bags is None else bags.reshape(-1)
         votes = _NO_NODES if votes is None else votes
         if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
-            task[WIDTH], task[LAST_ROW] = FEW_ROWS, n_rows
             no_block = _NO_BLOCK[size]
             own = self._own_room()
             finite: bool = predict_forest(
-                flat, self.slots, task, no_block, own.slots, flat_scores, flat_nodes, flat_bags,
-                votes,
+                flat, self.slots, make_slots(task), no_block, own.slots, flat_scores, flat_nodes,
+                flat_bags, votes,
             )  # fmt: skip
             return finite
         seconds = n_rows * float(self._seconds[first:last].sum())
@@ -126,23 +110,29 @@ class Walks:
         n_asked = max(1, self.n_columns)
         most = min(max(_BLOCK_BYTES // (size * n_asked), _LEAST_ROWS), _MOST_ROWS)
         per_thread = -(-n_rows // (n_threads * most))
-        width = task[WIDTH] = max(-(-n_rows // (n_threads * per_thread)), _LEAST_ROWS)
+        width = max(-(-n_rows // (n_threads * per_thread)), _LEAST_ROWS)
         n_chunks = -(-n_rows // width)
         n_nodes = self.forest.root[last] - self.forest.root[first]
-        per_row = _NODES_PER_ROW["sets" if task[HAS_SETS] else "numbers"]
+        per_row = _NODES_PER_ROW["sets" if self.forest.has_sets else "numbers"]
         copied = self._copyable and n_nodes <= per_row * min(width, n_rows) * (last - first)
-        task[COPIED], task[LARGEST_KEY] = copied, np.iinfo(_KEYS[size]).max
+        task = task._replace(
+            width=width,
+            with_bags=bags is not None,
+            n_rows=n_rows,
+            is_copied=copied,
+            largest_key=np.iinfo(_KEYS[size]).max,
+        )
         all_finite = np.ones(n_chunks, bool)
 
         def predict(chunk: int) -> None:
-            part = task.copy()
-            part[FIRST_ROW] = chunk * width
-            part[LAST_ROW] = min(n_rows, (chunk + 1) * width)
+            first_row = chunk * width
+            part = task._replace(first_row=first_row, last_row=min(n_rows, first_row + width))
             block = np.empty(2 * n_asked * width if copied else 0, _KEYS[size])
             own = self._own_room()
             all_finite[chunk] = predict_forest(
-                flat, self.slots, part, block, own.slots, flat_scores, flat_nodes, flat_bags, votes
-            )
+                flat, self.slots, make_slots(part), block, own.slots, flat_scores, flat_nodes,
+                flat_bags, votes,
+            )  # fmt: skip
 
         run_parallel(predict, n_chunks, n_jobs, seconds)
         return bool(all_finite.all())
@@ -182,7 +172,7 @@ class Walks:
             n_copied = int(np.diff(self.forest.root).max()) if self._copyable else 0
             lengths = 3 * WALKERS, most, most, 2 * n_copied
             walkers, goals, ended, words = (np.zeros(length, np.int64) for length in lengths)
-            room = Room(walkers, goals, ended, words, words.view(np.float64))
+            room = WalkRoom(walkers, goals, ended, words, words.view(np.float64))
             own = self._own.room = _OwnRoom(room, make_slots(room))
         return own
 
@@ -194,7 +184,7 @@ class _OwnRoom(NamedTuple):
     what belongs to threads, also to one that is in a kernel at that time.
     """
 
-    arrays: Room
+    arrays: WalkRoom
     slots: Array
 
 

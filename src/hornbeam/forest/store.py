@@ -382,6 +382,9 @@ class ForestStore:
         asked = self.nodes["feature"][inner] & FEATURE_MASK
         n_columns = int(asked.max()) + 1 if len(asked) else 0
         forest = Forest(
+            by_table=self.by_table,
+            has_sets=len(self.set_start) > 1,
+            n_asked=n_columns,
             threshold=self.nodes.view(np.float64),
             link=self.nodes.view(np.int32),
             root=self.root,
@@ -390,7 +393,7 @@ class ForestStore:
             table=table,
             n_known=self._known_categories(n_columns),
         )
-        return Walks(forest, self.n_values, n_columns, self.by_table)
+        return Walks(forest, self.n_values)
 
     def _known_categories(self, n_columns: int) -> Array:
         """How many categories the sets of each column can hold, 0 where there are none."""

@@ -43,6 +43,8 @@ BY_BITS, BY_STEPS, BY_SETS = 0, 1, 2
 class Packed(NamedTuple):
     """Trees made ready for prediction (read only)."""
 
+    n_trees: int
+    n_used: int  # columns of a block
     # one entry per tree
     method: U1
     first_chunk: I8  # and one more at the end
@@ -71,12 +73,22 @@ class Packed(NamedTuple):
     set_words: U8
 
 
-load_packed = make_loader(Packed)
+class EnsembleTask(NamedTuple):
+    """What a call is about: which rows of the table go down which trees."""
 
-# What a call is about: places in ``task``.
-ROW_STEP, COLUMN_STEP, N_COLUMNS, N_USED, WIDTH, CHECKED, N_SCORES, N_TREES = range(8)
-FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE = 8, 9, 10, 11
-TASK_WORDS = 12
+    row_step: int  # table[row * row_step + column * column_step]
+    column_step: int
+    n_columns: int
+    is_checked: bool  # for infinite values
+    n_scores: int  # of a row; 0: the leaves are asked for
+    first_tree: int
+    last_tree: int
+    first_row: int
+    last_row: int
+    width: int  # rows of a block
+
+
+load_packed, load_task = make_loader(Packed), make_loader(EnsembleTask)
 
 
 def _make_sift(n_vectors: int, n_lanes: int) -> Any:
@@ -184,11 +196,11 @@ _sift_wide = _make_sift(2, _WIDE_GROUP // 2)
 
 
 @part
-def fill_block(values, task, used, start, end, block):
+def fill_block(values, task, packed, start, end, block):
     """Copy the columns that the trees ask, for the rows from start to end."""
-    row_step, column_step, width = task[ROW_STEP], task[COLUMN_STEP], task[WIDTH]
-    for column in range(task[N_USED]):
-        first = start * row_step + int64(used[column]) * column_step
+    row_step, column_step, width = task.row_step, task.column_step, task.width
+    for column in range(packed.n_used):
+        first = start * row_step + int64(packed.used[column]) * column_step
         for lane in range(end - start):
             block[column * width + lane] = values[first + lane * row_step]
 
@@ -314,13 +326,13 @@ def add_values(packed, tree, leaves, n_rows, start, n_scores, scores):
 
 @kernel
 def predict_rows(values, cuts, slots, task, block, bits, leaves, scores, nodes):
-    """Add what the trees predict to ``scores``; if N_SCORES is 0 put leaves into ``nodes``.
+    """Add what the trees predict to ``scores``, or put leaves into ``nodes``.
 
     ``values`` is the table and ``cuts`` the thresholds of the chunks, in the same type;
-    ``task`` says which rows and which trees (see above); ``block``, ``bits`` and ``leaves``
-    are room for a block of rows. Returns False if a value is infinite and CHECKED is set.
+    ``task`` is the slots of an `EnsembleTask`; ``block``, ``bits`` and ``leaves``
+    are room for a block of rows. Returns False if a value is infinite and that is checked.
     """
-    packed = load_packed(slots, 0)
+    packed, task = load_packed(slots, 0), load_task(task, 0)
     table, cuts, block, bits, leaves = (
         bare(values),
         bare(cuts),
@@ -329,17 +341,17 @@ def predict_rows(values, cuts, slots, task, block, bits, leaves, scores, nodes):
         bare(leaves),
     )
     scores, nodes = bare(scores), bare(nodes)
-    width, n_scores, n_trees = task[WIDTH], task[N_SCORES], task[N_TREES]
-    for start in range(task[FIRST_ROW], task[LAST_ROW], width):
-        end = min(start + width, task[LAST_ROW])
-        if task[CHECKED] != 0 and holds_infinite(
-            values, task[ROW_STEP], task[COLUMN_STEP], task[N_COLUMNS], start, end
+    width, n_scores, n_trees = task.width, task.n_scores, packed.n_trees
+    for start in range(task.first_row, task.last_row, width):
+        end = min(start + width, task.last_row)
+        if task.is_checked and holds_infinite(
+            values, task.row_step, task.column_step, task.n_columns, start, end
         ):
             return False
-        fill_block(table, task, packed.used, start, end, block)
+        fill_block(table, task, packed, start, end, block)
         n_rows = end - start
         n_lanes = (n_rows + GROUP - 1) // GROUP * GROUP
-        for tree in range(task[FIRST_TREE], task[LAST_TREE]):
+        for tree in range(task.first_tree, task.last_tree):
             method = packed.method[tree]
             if method == BY_BITS:
                 find_by_bits(packed, cuts, tree, block, width, n_lanes, bits, leaves)

@@ -53,8 +53,11 @@ _TILE = 32  # rows whose values are brought side by side at a time
 
 
 class Forest(NamedTuple):
-    """The arrays of a forest that prediction reads."""
+    """What prediction reads of a forest."""
 
+    by_table: bool  # a leaf names a row of ``table``; otherwise it holds what it predicts
+    has_sets: bool
+    n_asked: int  # columns that the trees ask for
     threshold: F8  # two views of the same nodes: threshold[2 * node] and
     link: I4  # link[4 * node + 2], the child, and link[4 * node + 3], the feature
     root: I8  # number of each tree's first node
@@ -64,7 +67,26 @@ class Forest(NamedTuple):
     n_known: I8  # per column: how many categories its sets can hold, 0 for numbers
 
 
-class Room(NamedTuple):
+class ForestTask(NamedTuple):
+    """What a call is about: which rows of the table go down which trees."""
+
+    row_step: int  # table[row * row_step + column * column_step]
+    column_step: int
+    n_columns: int
+    is_checked: bool  # for infinite values
+    n_values: int  # that a leaf adds to the scores of a row; 0: the leaves are asked for
+    first_tree: int
+    last_tree: int
+    first_row: int
+    last_row: int
+    width: int  # rows of a block
+    with_bags: bool = False
+    n_rows: int = 0  # of a bag
+    is_copied: bool = False  # trees are copied, and the values of a row brought side by side
+    largest_key: int = 0
+
+
+class WalkRoom(NamedTuple):
     """Room for what is known of the walks."""
 
     walkers: I8  # three words for each of WALKERS
@@ -75,14 +97,8 @@ class Room(NamedTuple):
 
 
 load_forest = make_loader(Forest)
-load_room = make_loader(Room)
-
-# What a call is about: places in ``task``.
-ROW_STEP, COLUMN_STEP, N_COLUMNS, WIDTH, CHECKED, N_VALUES, BY_TABLE, MASKED = range(8)
-FIRST_ROW, LAST_ROW, FIRST_TREE, LAST_TREE, N_ROWS, HAS_SETS, COPIED = range(8, 15)
-N_ASKED = 15  # columns that the trees ask for
-LARGEST_KEY = 16
-TASK_WORDS = 17
+load_task = make_loader(ForestTask)
+load_room = make_loader(WalkRoom)
 
 
 # --- keys ----------------------------------------------------------------------------------
@@ -120,10 +136,10 @@ def misses_numbers(forest, table, task, start, end):
     """Whether any number that trees ask for is missing in these rows."""
     n_missing = int64(0)
     for tile in range(start, end, _TILE):
-        for column in range(task[N_ASKED]):
+        for column in range(forest.n_asked):
             if forest.n_known[column] == 0:
                 for row in range(tile, min(tile + _TILE, end)):
-                    x = table[row * task[ROW_STEP] + column * task[COLUMN_STEP]]
+                    x = table[row * task.row_step + column * task.column_step]
                     n_missing += int64(x != x)
     return n_missing > 0
 
@@ -131,8 +147,8 @@ def misses_numbers(forest, table, task, start, end):
 @part
 def fill_block(forest, table, task, start, end, step, block):
     """Bring the keys of each row side by side, ``step`` of them (see above)."""
-    row_step, column_step, n_asked = task[ROW_STEP], task[COLUMN_STEP], task[N_ASKED]
-    largest = task[LARGEST_KEY]
+    row_step, column_step, n_asked = task.row_step, task.column_step, forest.n_asked
+    largest = task.largest_key
     for tile in range(start, end, _TILE):
         for column in range(n_asked):
             n_known = forest.n_known[column]
@@ -150,8 +166,8 @@ def fill_block(forest, table, task, start, end, step, block):
 @part
 def copy_tree(forest, task, tree, step, room):
     """Copy a tree into nodes that are asked by keys (see above)."""
-    root, largest, has_sets = forest.root[tree], task[LARGEST_KEY], task[HAS_SETS] != 0
-    missing_largest = step - task[N_ASKED]
+    root, largest, has_sets = forest.root[tree], task.largest_key, forest.has_sets
+    missing_largest = step - forest.n_asked
     for node in range(forest.root[tree + 1] - root):  # no branch: nobody foresees the leaves
         threshold = forest.threshold[2 * (root + node)]
         child = int64(forest.link[4 * (root + node) + 2])
@@ -272,12 +288,12 @@ def add_value(forest, by_table, n_values, entry, value, row, scores):
 @part
 def choose_rows(task, tree, start, end, bags, votes, rows):
     """The rows of a block that a tree votes on, counted from its start; how many."""
-    if task[MASKED] == 0:
+    if not task.with_bags:
         for row in range(end - start):
             rows[row] = row
         return end - start
     n_chosen = int64(0)
-    bag = (tree - task[FIRST_TREE]) * task[N_ROWS] + start
+    bag = (tree - task.first_tree) * task.n_rows + start
     for row in range(end - start):
         rows[n_chosen] = row
         n_chosen += int64(bags[bag + row] == 0)
@@ -289,12 +305,12 @@ def choose_rows(task, tree, start, end, bags, votes, rows):
 @part
 def predict_row(forest, table, task, row, room, scores, nodes):
     """Send one row down all trees of a task, several trees at a time."""
-    first, n_values, by_table = task[FIRST_TREE], task[N_VALUES], task[BY_TABLE] != 0
-    n_trees, origin = task[LAST_TREE] - first, row * task[ROW_STEP]
+    first, n_values, by_table = task.first_tree, task.n_values, forest.by_table
+    n_trees, origin = task.last_tree - first, row * task.row_step
     for i in range(n_trees):
         room.goals[i] = first + i
     walk(
-        False, False, task[HAS_SETS] != 0, forest, table, origin, int64(0), task[COLUMN_STEP],
+        False, False, forest.has_sets, forest, table, origin, int64(0), task.column_step,
         n_trees, first, room,
     )  # fmt: skip
     for tree in range(first, first + n_trees):
@@ -310,16 +326,16 @@ def predict_row(forest, table, task, row, room, scores, nodes):
 def predict_rows(forest, table, block, step, task, start, end, room, scores, nodes, bags, votes):
     """Send many rows down all trees of a task, tree by tree.
 
-    If COPIED, ``block`` holds their keys, ``step`` for each.
+    If trees are copied, ``block`` holds the keys of the rows, ``step`` for each.
     """
-    first, n_values, by_table = task[FIRST_TREE], task[N_VALUES], task[BY_TABLE] != 0
-    n_trees, has_sets, none = task[LAST_TREE] - first, task[HAS_SETS] != 0, int64(0)
+    first, n_values, by_table = task.first_tree, task.n_values, forest.by_table
+    n_trees, has_sets, none = task.last_tree - first, forest.has_sets, int64(0)
     for tree in range(first, first + n_trees):
         n_rows = choose_rows(task, tree, start, end, bags, votes, room.goals)
-        if task[COPIED] == 0:
+        if not task.is_copied:
             walk(
-                True, False, has_sets, forest, table, start * task[ROW_STEP], task[ROW_STEP],
-                task[COLUMN_STEP], n_rows, tree, room,
+                True, False, has_sets, forest, table, start * task.row_step, task.row_step,
+                task.column_step, n_rows, tree, room,
             )  # fmt: skip
         else:
             copy_tree(forest, task, tree, step, room)
@@ -334,7 +350,7 @@ def predict_rows(forest, table, block, step, task, start, end, room, scores, nod
         for i in range(n_rows):
             row = room.goals[i]
             leaf = room.ended[row]
-            if task[COPIED] != 0:
+            if task.is_copied:
                 entry, value = ~(room.words[2 * leaf + 1] >> 32), room.values[2 * leaf]
             else:
                 leaf += forest.root[tree]
@@ -344,28 +360,28 @@ def predict_rows(forest, table, block, step, task, start, end, room, scores, nod
 
 @kernel
 def predict_forest(values, slots, task, block, room, scores, nodes, bags, votes):
-    """Add what the trees predict to ``scores``; if N_VALUES is 0 put leaves into ``nodes``.
+    """Add what the trees predict to ``scores``, or put leaves into ``nodes``.
 
-    ``values`` is the table; ``task`` says which rows and which trees (see above); ``block``
-    is room for the keys, twice, of WIDTH rows, ``room`` for the walks. If MASKED, a tree leaves
-    out the rows where ``bags``, with N_ROWS entries per tree, is not 0, and ``votes`` counts
-    the trees of each row. Returns False if a value is infinite and CHECKED is set.
+    ``values`` is the table; ``task`` and ``room`` are the slots of a `ForestTask` and a
+    `WalkRoom`; ``block`` is room for the keys, twice, of the rows of a block. With bags a tree
+    leaves out the rows where its bag is not 0, and ``votes`` counts the trees of each row.
+    Returns False if a value is infinite and that is checked.
     """
-    forest, room = load_forest(slots, 0), load_room(room, 0)
+    forest, task, room = load_forest(slots, 0), load_task(task, 0), load_room(room, 0)
     table, block = bare(values), bare(block)
     scores, nodes, bags, votes = bare(scores), bare(nodes), bare(bags), bare(votes)
-    for start in range(task[FIRST_ROW], task[LAST_ROW], task[WIDTH]):
-        end = min(start + task[WIDTH], task[LAST_ROW])
-        if task[CHECKED] != 0 and holds_infinite(
-            values, task[ROW_STEP], task[COLUMN_STEP], task[N_COLUMNS], start, end
+    for start in range(task.first_row, task.last_row, task.width):
+        end = min(start + task.width, task.last_row)
+        if task.is_checked and holds_infinite(
+            values, task.row_step, task.column_step, task.n_columns, start, end
         ):
             return False
-        if end - start <= FEW_ROWS and task[MASKED] == 0:
+        if end - start <= FEW_ROWS and not task.with_bags:
             for row in range(start, end):
                 predict_row(forest, table, task, row, room, scores, nodes)
             continue
-        step = task[N_ASKED]
-        if task[COPIED] != 0:
+        step = forest.n_asked
+        if task.is_copied:
             if misses_numbers(forest, table, task, start, end):
                 step = 2 * step
             fill_block(forest, table, task, start, end, step, block)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from numba import float32, int64
 
 from hornbeam.kernels.forest import CATEGORY
-from hornbeam.kernels.state import NODES_AT, SPLIT, load_nodes
+from hornbeam.kernels.state import NODES_AT, PROBLEM_AT, SPLIT, load_nodes, load_problem
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.kernel import inlined, kernel
 from hornbeam.runtime.pointers import F4, F8, I4, I8, U1
@@ -22,10 +22,13 @@ from hornbeam.runtime.views import make_loader
 class Packing(NamedTuple):
     """What is read besides the nodes, and what is written."""
 
+    n_values: int
+    by_classes: bool
+    has_random_cuts: bool
+    has_one_output: bool
     edges: F8  # see `hornbeam.data.coding.Codes`
     edge_start: I8
     is_category: U1
-    settings: I8  # numbered below
     order: I4  # old number of each node
     threshold: F8  # the records, seen as numbers of each kind
     link: I4
@@ -39,15 +42,6 @@ class Packing(NamedTuple):
 
 load_packing = make_loader(Packing)
 
-# Packing.settings
-N_VALUES = 0
-N_TOTALS = 1
-BY_CLASSES = 2
-RANDOM_CUTS = 3
-ONE_OUTPUT = 4
-FOUND_ROWS, FOUND_SETS = 5, 6
-N_SETTINGS = 7
-
 
 @inlined
 def middle_of(low, high):
@@ -57,13 +51,12 @@ def middle_of(low, high):
 
 
 @inlined
-def table_row(nodes, old, packing, n_rows):
+def table_row(nodes, old, n_totals, packing, n_rows):
     """Write what a leaf predicts into the table, or find it there; returns its row."""
-    n_values, n_totals = packing.settings[N_VALUES], packing.settings[N_TOTALS]
-    by_classes, table = packing.settings[BY_CLASSES], packing.table
+    n_values, by_classes, table = packing.n_values, packing.by_classes, packing.table
     first = old * n_totals + (0 if by_classes else 1)
     weight = nodes.weight[old]
-    if by_classes and packing.settings[ONE_OUTPUT]:
+    if by_classes and packing.has_one_output:
         for k in range(n_values):
             if nodes.totals[first + k] == weight:
                 if packing.pure_row[k] >= 0:
@@ -77,11 +70,10 @@ def table_row(nodes, old, packing, n_rows):
 
 @kernel
 def pack_nodes(slots, packing_slots):
-    """Fill the records level by level; returns how many there are."""
+    """Fill the records level by level; returns how many there are, rows of the table, and sets."""
     nodes, packing = load_nodes(slots, NODES_AT), load_packing(packing_slots, 0)
-    settings, order = packing.settings, packing.order
-    by_table = settings[BY_CLASSES] or settings[N_VALUES] > 1
-    n_totals = settings[N_TOTALS]
+    n_totals, order = load_problem(slots, PROBLEM_AT).sums.n_totals, packing.order
+    by_table = packing.by_classes or packing.n_values > 1
     order[0] = 0
     n_nodes, n_rows, n_sets = int64(1), int64(0), int64(0)
     new = int64(0)
@@ -98,7 +90,7 @@ def pack_nodes(slots, packing_slots):
                 threshold = n_sets
                 packing.set_node[n_sets] = old
                 n_sets += 1
-            elif settings[RANDOM_CUTS]:
+            elif packing.has_random_cuts:
                 threshold = nodes.threshold[old]
             elif nodes.high_code[old] >= 0:
                 start = packing.edge_start[feature]
@@ -113,7 +105,7 @@ def pack_nodes(slots, packing_slots):
         else:
             packing.link[4 * new + 3] = nodes.last[old] - nodes.first[old]
             if by_table:
-                row = table_row(nodes, old, packing, n_rows)
+                row = table_row(nodes, old, n_totals, packing, n_rows)
                 n_rows = max(n_rows, row + 1)
                 packing.threshold[2 * new] = nodes.weight[old]
                 packing.link[4 * new + 2] = ~row
@@ -121,8 +113,7 @@ def pack_nodes(slots, packing_slots):
                 packing.threshold[2 * new] = nodes.totals[old * n_totals + 1] / nodes.weight[old]
                 packing.link_float[4 * new + 2] = float32(-nodes.weight[old])
         new += 1
-    settings[FOUND_ROWS], settings[FOUND_SETS] = n_rows, n_sets
-    return n_nodes
+    return n_nodes, n_rows, n_sets
 
 
 @kernel

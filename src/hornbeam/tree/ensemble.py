@@ -16,21 +16,9 @@ from hornbeam.kernels.ensemble import (
     BY_BITS,
     BY_SETS,
     BY_STEPS,
-    CHECKED,
     CHUNK_BITS,
-    COLUMN_STEP,
-    FIRST_ROW,
-    FIRST_TREE,
     GROUP,
-    LAST_ROW,
-    LAST_TREE,
-    N_COLUMNS,
-    N_SCORES,
-    N_TREES,
-    N_USED,
-    ROW_STEP,
-    TASK_WORDS,
-    WIDTH,
+    EnsembleTask,
     Packed,
     predict_rows,
 )
@@ -170,21 +158,26 @@ class Ensemble:
         packed = self.packed
         packed.check_width(n_columns)
         matrix = _plain(matrix)
-        task = np.zeros(TASK_WORDS, np.int64)
-        task[ROW_STEP] = matrix.strides[0] // matrix.itemsize
-        task[COLUMN_STEP] = matrix.strides[1] // matrix.itemsize
-        task[N_COLUMNS] = n_columns
-        task[CHECKED] = checked
-        task[N_SCORES] = 0 if scores is None else self.n_scores
-        task[FIRST_TREE], task[LAST_TREE] = first, last
+        task = EnsembleTask(
+            row_step=matrix.strides[0] // matrix.itemsize,
+            column_step=matrix.strides[1] // matrix.itemsize,
+            n_columns=n_columns,
+            is_checked=checked,
+            n_scores=0 if scores is None else self.n_scores,
+            first_tree=first,
+            last_tree=last,
+            first_row=0,
+            last_row=n_rows,
+            width=packed.width,
+        )
         flat = matrix.ravel(order="K")
         n_chunks = -(-n_rows // _CHUNK_ROWS)
         finite = np.ones(n_chunks, bool)
 
         def predict(chunk: int) -> None:
-            own = task.copy()
-            own[FIRST_ROW] = chunk * _CHUNK_ROWS
-            own[LAST_ROW] = min(n_rows, (chunk + 1) * _CHUNK_ROWS)
+            first_row = chunk * _CHUNK_ROWS
+            last_row = min(n_rows, first_row + _CHUNK_ROWS)
+            own = task._replace(first_row=first_row, last_row=last_row)
             finite[chunk] = packed.predict(flat, own, scores, nodes)
 
         seconds = n_rows * (last - first) / max(1, self.n_trees) * packed.seconds_per_row
@@ -209,6 +202,8 @@ class PackedTrees:
         n_values = np.array([tree.value.shape[1] for tree in trees], np.int64)
         leaves, first_leaf = nodes.leaves(), _starts(n_leaves)[:-1]
         self.arrays = Packed(
+            n_trees=len(trees),
+            n_used=len(used),
             method=method.astype(np.uint8),
             first_chunk=chunks.first_chunk,
             root=nodes.root,
@@ -245,18 +240,17 @@ class PackedTrees:
                 f"{self.n_columns - 1}: give all the columns of the training table"
             )
 
-    def predict(self, flat: Array, task: Array, scores: Array | None, nodes: Array | None) -> bool:
-        """Run the kernel on the rows of a task; fills in what the task leaves open."""
-        n_rows = int(task[LAST_ROW] - task[FIRST_ROW])
-        width = min(self.width, -(-n_rows // GROUP) * GROUP)
-        n_used = len(self.arrays.used)
-        task[WIDTH], task[N_USED], task[N_TREES] = width, n_used, len(self.arrays.root)
+    def predict(
+        self, flat: Array, task: EnsembleTask, scores: Array | None, nodes: Array | None
+    ) -> bool:
+        """Run the kernel on the rows of a task, in blocks that are as wide as these need."""
+        width = min(task.width, -(-(task.last_row - task.first_row) // GROUP) * GROUP)
         finite: bool = predict_rows(
             flat,
             self.cuts[flat.dtype.char],
             self.slots,
-            task,
-            np.empty(max(1, n_used) * width, flat.dtype),
+            make_slots(task._replace(width=width)),
+            np.empty(max(1, self.arrays.n_used) * width, flat.dtype),
             np.empty(width, np.uint32),
             np.empty(width, np.uint32),
             np.empty(0) if scores is None else scores.reshape(-1),
