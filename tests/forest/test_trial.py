@@ -38,10 +38,9 @@ def noisy(forest: Any) -> Any:
 def task_of(forest: Any, y: Any, weight: Any = None) -> Task:
     """What a forest is grown from."""
     model = forest(random_state=0)
-    template = model._reader()
-    schema, matrix, weight, fitted = template._read(FRAME, weight)
-    task = template._task(schema, matrix, y, weight, fitted)
-    return model._refine(task, template, schema)
+    reader = model._reader()
+    table, fitted = reader.read(FRAME, weight)
+    return model._refine(reader.task(table, y, fitted), reader, table.schema)
 
 
 def trial_of(task: Task, rows: int = N // 2, n_draws: int = N // 2) -> Trial:

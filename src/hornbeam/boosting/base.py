@@ -45,9 +45,10 @@ from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
 from hornbeam.data.coding import Codes
 from hornbeam.data.folding import warn_of_folding
+from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.schema import Schema
-from hornbeam.data.target import check_length, read_weights
-from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.data.target import check_length
+from hornbeam.dtypes import Array
 from hornbeam.fitting import become, forget
 from hornbeam.losses import Loss, LossOptions, apply_link, resolve
 from hornbeam.notices import warn
@@ -183,9 +184,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     ) -> dict[str, Any]:
         """Boost; returns all fitted attributes."""
         begin(USUAL_KERNELS)
-        fitted, matrix = self._learn_schema(given.X, before)
-        schema, seed = fitted["schema_"], fitted["seed_"]
-        rows = self._read_rows(given, matrix, fitted)
+        read, fitted = self._read(given, before)
+        schema, seed = read.schema, fitted["seed_"]
+        rows = self._read_rows(given, read, fitted)
         if before is not None:
             _check_classes(before, fitted)
         start = None if before is None else before.ensemble_.start
@@ -247,18 +248,19 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             fitted["calibration_"] = scale.up(self._calibrate(coded, loss, rules, all_rounds))
         return fitted
 
-    def _learn_schema(self, X: Any, before: Any) -> tuple[dict[str, Any], Any]:
-        """What is known before y is read, as fitted attributes, and the matrix."""
-        name = type(self).__name__
-        if before is None:
-            schema, matrix = Schema.learn(X, name, self.categorical_features, self.unseen)
-        else:
-            schema, matrix = before.schema_, before.schema_.read(X, name)
-        fitted: dict[str, Any] = {"schema_": schema, "n_features_in_": schema.n_features}
-        if schema.named:
-            fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
+    def _read(self, given: Given, before: Any) -> tuple[TrainingTable, dict[str, Any]]:
+        """The table, and what is known before y is read, as fitted attributes."""
+        table = read_table(
+            given.X,
+            given.sample_weight,
+            type(self).__name__,
+            self.categorical_features,
+            self.unseen,
+            schema=None if before is None else before.schema_,
+        )
+        fitted = table.attributes()
         fitted["seed_"] = self._seed() if before is None else before.seed_
-        return fitted, matrix
+        return table, fitted
 
     def _seed(self) -> int:
         """What all draws follow from.
@@ -297,8 +299,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         if valid.X is None or valid.y is None:
             raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
         try:
-            matrix = fitted["schema_"].read(valid.X, type(self).__name__)
-            watched = self._read_rows(valid, matrix, fitted, True)
+            name, schema = type(self).__name__, fitted["schema_"]
+            read = read_table(valid.X, valid.sample_weight, name, schema=schema)
+            watched = self._read_rows(valid, read, fitted, True)
             loss.check_target(watched.target)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -452,17 +455,14 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """The target as float64, and the weights; note what was learnt in ``fitted``."""
 
     def _read_rows(
-        self, given: Given, matrix: Any, fitted: dict[str, Any], again: bool = False
+        self, given: Given, read: TrainingTable, fitted: dict[str, Any], again: bool = False
     ) -> Rows:
-        """Check y and the weights of a table."""
-        n_rows = matrix.shape[0]
-        if n_rows > MAX_ROWS:
-            raise ValueError(f"X has {n_rows} rows; at most {MAX_ROWS} are possible.")
-        weight = read_weights(given.sample_weight, n_rows)
-        target, weight = self._read_target(given.y, weight, fitted, again)
+        """Read y and what else is said of the rows of a table."""
+        n_rows = read.n_rows
+        target, weight = self._read_target(given.y, read.weight, fitted, again)
         check_length(target, n_rows)
         init = None if given.init_score is None else read_init(given.init_score, n_rows)
-        rows = Rows(matrix, target, moderate(weight), init, given.groups)
+        rows = Rows(read.matrix, target, moderate(weight), init, given.groups)
         rows = rows if (weight > 0).all() else rows.chosen(weight > 0)
         if not again:
             warn_of_heaviest(rows.weight)

@@ -6,7 +6,6 @@ has is compared with the others. The data of `fit` is needed for that; a tree ke
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -137,13 +136,13 @@ class _Explainer:
     @cached_property
     def rules(self) -> Any:
         """The parameters of growing as numbers; no random number of the user is used up."""
-        estimator = copy.copy(self.table.estimator)
-        estimator.random_state = 0
-        return estimator._rules(
+        estimator = self.table.estimator
+        return estimator._reader().rules(
             estimator.schema_,
             self.table.target.weight,
             estimator.max_features_,
             Scaling(np.zeros(1)),  # gains are compared in the user's units
+            seed=0,
         )
 
     def explain(self) -> SplitExplanation:

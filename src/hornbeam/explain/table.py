@@ -38,7 +38,7 @@ class Table:
     @cached_property
     def _codes(self) -> Codes:
         matrix = self.matrix.tocsc() if scipy.sparse.issparse(self.matrix) else self.matrix
-        codes: Codes = self.estimator._encode(self.estimator.schema_, matrix)
+        codes: Codes = self.estimator._reader().encode(self.estimator.schema_, matrix)
         return codes
 
     def rows(self, node: int) -> Array:
@@ -127,7 +127,7 @@ def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     weight = read_weights(data.sample_weight, matrix.shape[0])
     if data.held_out is not None:
         weight = np.where(data.held_out, 0.0, weight)
-    target, scaling = estimator._read_target(data.y, weight, {})
+    target, scaling = estimator._reader().target(data.y, weight, {})
     leaves = walker(tree).leaves(matrix, estimator.n_jobs)
     assert leaves is not None  # the schema lets no infinite value pass
     return Table(estimator, tree, matrix, target, scaling, leaves)

@@ -32,6 +32,7 @@ from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.estimators import CartTree
 from hornbeam.tree.model import digest_with_classes
+from hornbeam.tree.reader import CartReader, count_features
 from hornbeam.tree.rules import WARY
 from hornbeam.tree.task import Task
 from hornbeam.tree.traversal import decision_path
@@ -118,12 +119,11 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             forget(self)
         check_params(self)
         self._check_bags_wanted()
-        template = self._reader()
-        schema, matrix, weight, fitted = template._read(X, sample_weight)
+        reader = self._reader()
+        table, fitted = reader.read(X, sample_weight)
         seed = fitted["seed_"] = earlier["seed_"] if earlier else self._draw_seed()
-        y = self._target(y, matrix.shape[0], seed)
-        task = template._task(schema, matrix, y, weight, fitted)
-        task = self._refine(task, template, schema)
+        y = self._target(y, table.n_rows, seed)
+        task = self._refine(reader.task(table, y, fitted), reader, table.schema)
         n_drawable = int(np.count_nonzero(task.target.weight))
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
         bags = Bags.of(seed, task.target.weight, n_draws)
@@ -135,15 +135,11 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         become(self, fitted)
         return self
 
-    def _reader(self) -> CartTree:
-        """A tree that reads the data; its errors name the forest."""
-        template = self._template()
+    def _reader(self) -> CartReader:
         wary = getattr(self, "category_split", None) in ("auto", *WARY)
-        own = {"_deal_rare": wary, "_wide_cuts": WIDE_CUTS}  # see `encode_bins`
-        template.__class__ = type(type(self).__name__, (type(template),), own)
-        return template
+        return CartReader(self._template(), type(self).__name__, wary, WIDE_CUTS)
 
-    def _refine(self, task: Task, template: CartTree, schema: Schema) -> Task:
+    def _refine(self, task: Task, reader: CartReader, schema: Schema) -> Task:
         """What a forest wants otherwise than a tree."""
         category_split = getattr(self, "category_split", task.rules.category_split)
         rules = replace(
@@ -154,10 +150,10 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             category_split="cautious" if category_split == "auto" else category_split,
         )
         codes, counted = task.codes, task.target.weight > 0
-        if template.finder == "exact":
+        if reader.tree.finder == "exact":
             return replace(task, rules=rules)
         if not counted.all():  # rows that are left out must not make bins either
-            codes = template._encode(schema, task.matrix[np.flatnonzero(counted)])
+            codes = reader.encode(schema, task.matrix[np.flatnonzero(counted)])
             codes = encode_like(codes, task.matrix, self.n_jobs)
         if rules.random_cuts and task.criterion.summed == "moments":
             # small nodes are cut between values that share a bin: classes gain nothing by it
@@ -306,7 +302,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 setattr(tree, name, self.__dict__[name])
         if "n_classes_" in self.__dict__:
             tree.n_classes_ = self.n_classes_
-        tree.max_features_ = tree._resolve_max_features(self.n_features_in_)
+        tree.max_features_ = count_features(tree.max_features, self.n_features_in_)
         tree.tree_ = self.store_.tree(number)
         return tree
 

@@ -19,9 +19,9 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.bagging.sampling import Sampler, SampleSize
+from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.schema import Schema
-from hornbeam.data.target import read_weights
-from hornbeam.dtypes import MAX_ROWS, Array
+from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting, forget
 from hornbeam.forest.isolation_growth import (
     IsolationRules,
@@ -184,18 +184,20 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         earlier = self._earlier()
         if earlier is None:
             forget(self)
-            schema, matrix = Schema.learn(
-                X, type(self).__name__, self.categorical_features, self.unseen
-            )
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         else:
-            schema, matrix = self.schema_, self.schema_.read(X, type(self).__name__)
             seed = self.seed_
-        weight = None if sample_weight is None else read_weights(sample_weight, matrix.shape[0])
-        rules = self._rules(schema, matrix.shape[0], weight, seed)
+        known = None if earlier is None else self.schema_
+        name = type(self).__name__
+        table = read_table(
+            X, sample_weight, name, self.categorical_features, self.unseen, schema=known
+        )
+        schema, matrix = table.schema, table.matrix
+        weight = None if sample_weight is None else table.weight
+        rules = self._rules(schema, table.n_rows, weight, seed)
         trees, planes = self._grow(schema, matrix, weight, rules, earlier)
         with fitting(self) as forest:
-            forest._set_fitted(schema, matrix.shape[0], weight, rules)
+            forest._set_fitted(table, weight, rules)
             forest.ensemble_ = make_ensemble(trees, planes if rules.plane_size > 1 else None)
             forest._set_offset(matrix)
         return self
@@ -215,8 +217,6 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         self, schema: Schema, n_rows: int, weight: Array | None, seed: int
     ) -> IsolationRules:
         """The parameters of sampling and growing as numbers."""
-        if n_rows > MAX_ROWS:
-            raise ValueError(f"X has {n_rows} rows; {type(self).__name__} takes up to {MAX_ROWS}.")
         n_numbers = schema.n_features - int(schema.is_category.sum())
         if self.extension_level > max(0, n_numbers - 1):
             raise ValueError(
@@ -279,13 +279,12 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
             )
 
     def _set_fitted(
-        self, schema: Schema, n_rows: int, weight: Array | None, rules: IsolationRules
+        self, table: TrainingTable, weight: Array | None, rules: IsolationRules
     ) -> None:
-        self.schema_, self.n_features_in_, self.n_outputs_ = schema, schema.n_features, 1
-        if schema.named:
-            self.feature_names_in_ = np.array(schema.feature_names, dtype=object)
+        self.__dict__ |= table.attributes()
+        self.n_outputs_ = 1
         self.rules_, self.seed_, self.max_samples_ = rules, rules.seed, rules.n_rows
-        self.n_rows_in_, self.weighted_, self._weight = n_rows, weight is not None, weight
+        self.n_rows_in_, self.weighted_, self._weight = table.n_rows, weight is not None, weight
 
     def _set_offset(self, matrix: Any) -> None:
         self.offset_, self.training_scores_ = _AUTO_OFFSET, np.empty(0)

@@ -162,7 +162,7 @@ def permutation_importances(forest: Any, X: Any, y: Any, sample_weight: Any) -> 
 def _read_truth(forest: Any, y: Any, weight: Array) -> tuple[Array, Array]:
     """Class numbers or values of the rows, (rows, outputs), and what the rows weigh."""
     known: dict[str, Any] = {}
-    target, _ = forest._reader()._read_target(y, weight, known)
+    target, _ = forest._reader().target(y, weight, known)
     if target.labels is None:
         return read_values(y, ""), target.weight
     if not equal_classes(known["classes_"], forest.classes_):

@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.coding import encode_ranks
-from hornbeam.data.schema import Schema
+from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.target import (
     Classes,
     check_length,
@@ -87,23 +87,24 @@ class QuinlanTree(
     def _prune_grown(self, grown: Grown) -> None:
         """Prune the grown tree, in place."""
 
-    def _learn(self, X: Any) -> tuple[Schema, Any]:
-        """Learn the schema, with the columns as this algorithm takes them."""
-        return Schema.learn(
+    def _read(self, X: Any, sample_weight: Any) -> TrainingTable:
+        """Read the table, with the columns as this algorithm takes them."""
+        return read_table(
             X,
+            sample_weight,
             type(self).__name__,
             self.categorical_features,
             self.unseen,
-            keep_identities=self._keeps_identities,
+            self._keeps_identities,
         )
 
     def _grow(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         """Grow and prune the tree; returns all fitted attributes."""
         check_params(self)
-        schema, matrix = self._learn(X)
-        n_rows = matrix.shape[0]
-        classes = self._read_classes(y, n_rows)
-        weight = weigh_classes(read_weights(sample_weight, n_rows), self.class_weight, y, classes)
+        table = self._read(X, sample_weight)
+        schema, matrix = table.schema, table.matrix
+        classes = self._read_classes(y, table.n_rows)
+        weight = weigh_classes(table.weight, self.class_weight, y, classes)
         warn_weightless(weight, classes)
         labels, kept = classes.labels[:, 0], weight > 0.0
         if not kept.all():
@@ -115,18 +116,14 @@ class QuinlanTree(
         rules = self._growth_rules(float(weight.sum()))
         grown = grow(codes, labels, weight, classes.counts[0], rules, self.n_jobs)
         self._prune_grown(grown)
-        fitted = {
-            "schema_": schema,
-            "n_features_in_": schema.n_features,
+        return {
+            **table.attributes(),
             "max_features_": schema.n_features,
             "classes_": classes.names[0],
             "n_classes_": classes.counts[0],
             "n_outputs_": 1,
             "tree_": build_tree(grown),
         }
-        if schema.named:
-            fitted["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
-        return fitted
 
     def _read_classes(self, y: Any, n_rows: int) -> Classes:
         name = type(self).__name__

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from hornbeam.data.columns import Numbers, listed, numbers_to_categories
 from hornbeam.data.matrix import assemble
+from hornbeam.data.reader import TrainingTable
 from hornbeam.data.schema import ColumnSchema, Schema
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.params import declared
@@ -82,14 +83,14 @@ class ID3Classifier(QuinlanTree):
         self.unseen = unseen
         self.n_jobs = n_jobs
 
-    def _learn(self, X: Any) -> tuple[Schema, Any]:
-        schema, matrix = super()._learn(X)
-        numbers = np.flatnonzero(~schema.is_category)
+    def _read(self, X: Any, sample_weight: Any) -> TrainingTable:
+        table = super()._read(X, sample_weight)
+        numbers = np.flatnonzero(~table.schema.is_category)
         if not len(numbers):
-            return schema, matrix
+            return table
         if self.numeric == "error":
-            _refuse_numbers(schema, numbers.tolist())
-        return all_categories(schema, matrix)
+            _refuse_numbers(table.schema, numbers.tolist())
+        return TrainingTable(*all_categories(table.schema, table.matrix), table.weight)
 
     def _growth_rules(self, total: float) -> QuinlanRules:
         return QuinlanRules(
