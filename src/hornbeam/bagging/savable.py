@@ -250,7 +250,10 @@ def _check_classifier(member: Any, own: bool, classes: Array) -> None:
     known = getattr(member, "classes_", None)
     if isinstance(known, list):
         raise ModelFileError(f"it has {len(known)} outputs, not 1.")
-    if known is not None and not _are_among(np.asarray(known), classes):
+    if known is None:
+        return
+    same_kind = not own or known.dtype.kind == classes.dtype.kind
+    if not same_kind or not _are_among(np.asarray(known), classes):
         raise ModelFileError("its classes are not among those of the ensemble.")
 
 
