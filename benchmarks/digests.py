@@ -71,7 +71,7 @@ def digest_of(case: Case) -> Digest:
         try:
             table = case.read()
             model = _fitted(case.model(), table)
-            digest["model"] = _model_hash(model)
+            digest["model"] = str(model.digest())[:HEX_DIGITS]
             digest["output"] = _output_hash(model, table)
         except Exception as error:
             digest["error"] = f"{type(error).__name__}: {str(error)[:SENTENCE]}"
@@ -109,13 +109,6 @@ def _fitted(model: Any, table: Table) -> Any:
         model.set_params(n_estimators=n_all // 2).fit(table.X, table.y, **table.more)
         model.set_params(n_estimators=n_all)
     return model.fit(table.X, table.y, **table.more)
-
-
-def _model_hash(model: Any) -> str:
-    if hasattr(model, "digest"):
-        return str(model.digest())[:HEX_DIGITS]
-    members = "".join(member.digest() for member in model.estimators_)
-    return hashlib.sha256(members.encode()).hexdigest()[:HEX_DIGITS]
 
 
 def _output_hash(model: Any, table: Table) -> str:

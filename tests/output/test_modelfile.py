@@ -77,7 +77,7 @@ def test_the_file_is_plain_safetensors_and_equal_models_give_equal_bytes() -> No
     assert data == model_bytes(weather()) == model_bytes(load_model_bytes(data))
     assert load_arrays(data)["trees.first_child"].tolist() == [1, 4, 0, 6, 0, 0, 0, 0]
     header = header_of(data)
-    assert header["format"] == 1
+    assert header["format"] == 2
     assert header["version"] == hornbeam.__version__
     assert header["estimator"] == "StandIn"
 
@@ -311,7 +311,8 @@ def test_hostile_lists_of_arrays(name: str, entry: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "formats up to 1. Upgrade with"),
+        ({"format": 3}, "formats up to 2. Upgrade with"),
+        ({"format": 1}, "format 2 only. Fit the model again, or .* save it again"),
         ({"format": 0}, "which format"),
         ({"format": True}, "which format"),
         ({"format": "1"}, "which format"),

@@ -51,7 +51,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "bagged classes": (hb.BaggingClassifier(None, **few), FRAME, LABEL),
     "bagged values": (hb.BaggingRegressor(None, **few), FRAME, VALUE),
 }
-SAVABLE = [name for name in MODELS if "bagged" not in name]
 NONSENSE: list[Any] = [
     None, "x", -1, 0, 3.5, 1e300, float("nan"), 2**70, [], [float("nan")], {"x": "y"},
     np.array([np.nan, 1.0]), object,
@@ -104,7 +103,7 @@ def encoded(value: Any) -> Any:
     return encode_value(value) if value is not object else {"$oak": 1}
 
 
-@pytest.mark.parametrize("name", SAVABLE)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_parameter_of_a_file(name: str) -> None:
     data, refused = model_bytes(trained(name)), 0
     model = header_of(data)["model"]
@@ -169,7 +168,7 @@ def changes_of(array: Any) -> Iterator[Any]:
         yield array.astype(object)
 
 
-@pytest.mark.parametrize("name", SAVABLE)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_array_of_a_file(name: str) -> None:
     data, refused = model_bytes(trained(name)), 0
     arrays = load_arrays(data)

@@ -19,6 +19,7 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from sklearn import config_context, get_config
 from sklearn.base import (
     BaseEstimator,
+    ClassifierMixin,
     MetaEstimatorMixin,
     RegressorMixin,
     clone,
@@ -39,6 +40,7 @@ from hornbeam.bagging.members import (
 )
 from hornbeam.bagging.parameters import KINDS
 from hornbeam.bagging.sampling import Sampler, SampleSize
+from hornbeam.bagging.savable import SavableBagging
 from hornbeam.bagging.tables import Rows, read_rows
 from hornbeam.chance import are_many
 from hornbeam.data.schema import Schema
@@ -50,18 +52,10 @@ from hornbeam.data.target import (
     warn_column_vector,
     warn_weightless,
 )
-from hornbeam.dtypes import MAX_ROWS, Array
-from hornbeam.errors import ModelFileError
+from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting, forget
-from hornbeam.output.state import (
-    check_classes,
-    check_sample_size,
-    check_weight,
-    checked_params,
-    has_model,
-    whole,
-)
-from hornbeam.output.validate import checked_array
+from hornbeam.output.modelfile import register_estimator
+from hornbeam.output.registry import is_registered
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
@@ -70,7 +64,7 @@ from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegress
 from hornbeam.tree.scaling import Totals, scaled_r2
 
 
-class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What both kinds of bagging share."""
 
     estimator: Any
@@ -85,8 +79,6 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
     n_jobs: int | None
     random_state: Any
     verbose: int | None
-    estimators_: list[Any]
-    estimators_features_: list[Array]
 
     # --- fitting --------------------------------------------------------------------
 
@@ -359,13 +351,6 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         check_is_fitted(self, "estimators_")
         return list(self._sampler().rows(0, len(self.estimators_)).astype(np.int64))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        checked = dict(state)
-        if has_model(checked):
-            checked |= checked_params(type(self), checked)
-            _check_pickled(type(self), checked)
-        super().__setstate__(checked)
-
     def __len__(self) -> int:
         return len(self.estimators_)
 
@@ -382,31 +367,6 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.categorical = inner.categorical
         return tags
-
-
-def _check_pickled(cls: type, state: dict[str, Any]) -> None:
-    """Check what a pickle says of the samples; members that are of hornbeam check themselves."""
-    n_rows = whole(state, "n_rows_in_", 1, MAX_ROWS)
-    n_features = whole(state, "n_features_in_", 1, 2**31 - 1)
-    whole(state, "seed_", 0, 2**31 - 1)
-    check_sample_size(state.get("size_"), SampleSize, n_rows, n_features)
-    check_weight(state, n_rows)
-    if not issubclass(cls, Probabilities):
-        whole(state, "n_outputs_", 1, 2**31 - 1)
-    check_classes(cls, {"n_outputs_": 1, **state})
-    names = state.get("feature_names_in_", np.array([""] * n_features, object))
-    if not isinstance(names, np.ndarray) or names.shape != (n_features,):
-        raise ModelFileError(f"feature_names_in_ does not name {n_features} columns.")
-    members, columns = state.get("estimators_"), state.get("estimators_features_")
-    if not isinstance(members, list) or not isinstance(columns, list) or not members:
-        raise ModelFileError("The pickled ensemble has no members.")
-    for chosen in columns:
-        chosen = checked_array(chosen, "estimators_features_", np.int64)
-        inside = ((chosen >= 0) & (chosen < n_features)).all()
-        if not inside or len(chosen) != state["size_"].n_features:
-            raise ModelFileError("The columns of a member are not those of a sample.")
-    if len(members) != len(columns) or not all(hasattr(one, "predict") for one in members):
-        raise ModelFileError("The members of the pickled ensemble do not fit their columns.")
 
 
 def _check_same(earlier: Any, learnt: dict[str, Any]) -> None:
@@ -444,6 +404,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@register_estimator
 @declared
 class BaggingClassifier(Probabilities, BaseBagging):
     """Any classifier, fitted many times on samples of the rows and the columns.
@@ -534,6 +495,12 @@ class BaggingClassifier(Probabilities, BaseBagging):
         return DecisionTreeClassifier()
 
     def _read_target(self, y: Any) -> tuple[Array, dict[str, Any]]:
+        maker = self._maker
+        if is_registered(maker) and not isinstance(maker, ClassifierMixin):
+            raise ValueError(
+                f"{type(self).__name__} needs a classifier, but estimator is a "
+                f"{type(maker).__name__}. Choose a classifier, or BaggingRegressor."
+            )
         classes = read_classes(y, type(self).__name__)
         if len(classes.names) > 1:
             raise ValueError(
@@ -611,6 +578,7 @@ class BaggingClassifier(Probabilities, BaseBagging):
         return self._mean(X, member_decision)
 
 
+@register_estimator
 @declared
 class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
     """Any regressor, fitted many times on samples of the rows and the columns.

@@ -13,6 +13,7 @@ from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.losses import LINKS, OwnLoss
 from hornbeam.output.modelfile import pack_trees, take, take_array, take_trees
+from hornbeam.output.pickles import Pickles
 from hornbeam.output.savable import SavableModel
 from hornbeam.output.state import finite_array, known_text, real, whole
 from hornbeam.output.validate import checked_array, validate_trees
@@ -20,14 +21,14 @@ from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_valu
 from hornbeam.tree.ensemble import Ensemble
 
 
-def _encode_own_loss(loss: Any, where: str, depth: int) -> dict[str, Any]:
+def _encode_own_loss(loss: Any, where: str, depth: int, pickles: Pickles) -> dict[str, Any]:
     """A user's loss by the names of its functions: a model file holds no code."""
     fields = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return {"$own_loss": encode_value(fields, where, depth + 1)}
+    return {"$own_loss": encode_value(fields, where, depth + 1, pickles)}
 
 
-def _decode_own_loss(body: Any, depth: int) -> OwnLoss:
-    fields = decode_value(body, depth)
+def _decode_own_loss(body: Any, depth: int, pickles: Pickles) -> OwnLoss:
+    fields = decode_value(body, depth, pickles)
     known = {field.name for field in dataclasses.fields(OwnLoss)}
     if not isinstance(fields, dict) or set(fields) != known:
         raise ModelFileError("The header holds an $own_loss value of the wrong form.")

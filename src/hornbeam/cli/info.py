@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hornbeam.cli.models import schema_of, size_of, trees_of
 from hornbeam.cli.predict import load_model
 from hornbeam.cli.screen import Screen, make_listing, make_table
 from hornbeam.runtime.kernel import cache_directory
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         return
     model = load_model(options.model)
     screen.show(make_listing(str(options.model), contents(model, options.model)))
-    screen.show(make_table("Columns", ["name", "kind", "categories"], columns(model.schema_)))
+    screen.show(make_table("Columns", ["name", "kind", "categories"], columns(schema_of(model))))
 
 
 def installation() -> list[list[str]]:
@@ -56,8 +57,8 @@ def installation() -> list[list[str]]:
 def contents(model: Any, path: Path) -> list[list[str]]:
     """What a model is, as rows of a table."""
     # by their text: arrays have no single answer to ==
-    defaults = {name: repr(value) for name, value in type(model)().get_params().items()}
-    given = {name: repr(value) for name, value in model.get_params().items()}
+    defaults = {name: repr(value) for name, value in type(model)().get_params(False).items()}
+    given = {name: repr(value) for name, value in model.get_params(False).items()}
     changed = [f"{name}={text}" for name, text in given.items() if text != defaults[name]]
     rows = [
         ["model", type(model).__name__],
@@ -65,8 +66,8 @@ def contents(model: Any, path: Path) -> list[list[str]]:
         ["parameters", ", ".join(changed) or "all default"],
         ["size", size_of(model)],
         ["depth", str(max((tree.max_depth for tree in trees_of(model)), default=0))],
-        ["outputs", str(model.n_outputs_)],
-        ["unseen categories", str(model.schema_.unseen)],
+        ["outputs", str(getattr(model, "n_outputs_", 1))],
+        ["unseen categories", str(schema_of(model).unseen)],
         ["digest", model.digest()],
     ]
     if hasattr(model, "classes_"):
@@ -76,24 +77,6 @@ def contents(model: Any, path: Path) -> list[list[str]]:
         losses = [f"{name} {loss[: last + 1][-1]:.5g}" for name, loss in model.history_.items()]
         rows.insert(-3, ["loss of the model", ", ".join(losses)])
     return rows
-
-
-def trees_of(model: Any) -> list[Any]:
-    """The trees of a model, be it one or many."""
-    if hasattr(model, "store_"):
-        return [model.store_.tree(number) for number in range(model.store_.n_trees)]
-    return list(model.trees_) if hasattr(model, "trees_") else [model.tree_]
-
-
-def size_of(model: Any) -> str:
-    """How large a model is, in words."""
-    trees = trees_of(model)
-    leaves = f"{sum(tree.n_leaves for tree in trees):,} leaves"
-    if hasattr(model, "store_"):
-        return f"{leaves} in {len(trees):,} trees"
-    if not hasattr(model, "n_iter_"):
-        return f"{leaves} ({trees[0].node_count:,} nodes)"
-    return f"{leaves} in {len(trees):,} trees ({model.n_iter_:,} rounds)"
 
 
 def columns(schema: Any) -> list[list[str]]:

@@ -92,6 +92,8 @@ def chosen_parameters(options: argparse.Namespace, estimator: Any) -> dict[str, 
 
 def quantiles_of(model: Any) -> list[float]:
     """The quantiles that a model predicts; none if it predicts something else."""
+    if hasattr(model, "estimator_"):  # of which bagging has fitted many
+        return quantiles_of(model.estimator_)
     if getattr(model, "loss", None) != "quantile":
         return []
     return [float(share) for share in np.atleast_1d(model.quantile)]

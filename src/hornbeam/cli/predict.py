@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 import hornbeam
+from hornbeam.cli.models import schema_of
 from hornbeam.cli.parameters import quantiles_of
 from hornbeam.cli.screen import Screen, UserError
 from hornbeam.cli.tables import check_output, read_table, table_kind, write_table
@@ -22,9 +23,10 @@ def run(options: argparse.Namespace) -> None:
         raise UserError(
             f"--proba needs a classifier; {options.model} holds a {type(model).__name__}."
         )
+    schema = schema_of(model)
     with screen.step(f"reading {options.data}"):
-        table = read_table(options.data, options.missing, _text_columns(model.schema_))
-    X = _features(table, model.schema_, screen)
+        table = read_table(options.data, options.missing, _text_columns(schema))
+    X = _features(table, schema, screen)
     with screen.step(f"predicting {table.num_rows:,} rows"):
         columns = _predictions(model, X, options.proba)
     altered = write_table(columns, options.out, options.raw_labels)
@@ -63,7 +65,9 @@ def _features(table: Any, schema: Any, screen: Screen) -> Any:
 def _predictions(model: Any, X: Any, with_shares: bool) -> dict[str, Any]:
     predicted = model.predict(X)
     if predicted.ndim == 2:
-        return {f"quantile_{q:g}": predicted[:, i] for i, q in enumerate(quantiles_of(model))}
+        names = [f"quantile_{q:g}" for q in quantiles_of(model)]
+        names = names or [f"prediction_{i}" for i in range(predicted.shape[1])]
+        return {name: predicted[:, i] for i, name in enumerate(names)}
     columns = {"prediction": predicted}
     if with_shares:
         shares = model.predict_proba(X)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from hornbeam.cli.info import size_of
 from hornbeam.cli.metrics import Scores, baseline, evaluate
+from hornbeam.cli.models import size_of
 from hornbeam.cli.parameters import DEFAULT_MODEL, chosen_parameters, estimator_class
 from hornbeam.cli.screen import Screen, UserError, make_table
 from hornbeam.cli.tables import check_output, pick_column, read_table

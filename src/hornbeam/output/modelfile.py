@@ -1,11 +1,16 @@
-"""The model file: safetensors arrays plus a JSON header, never pickle.
+"""The model file: safetensors arrays plus a JSON header, never pickle unless it is asked for.
 
 Layout (the safetensors format)::
 
     8 bytes   length of the next part
     JSON      names, dtypes and shapes of the arrays; under "__metadata__", "hornbeam",
-              the header as a string: format, version, estimator, its entries, SHA-256
+              the header as a string: format, version, SHA-256, and the model
     bytes     the arrays
+
+A model is the name of its estimator, its entries, its arrays and its members: the fitted models
+that it holds, each again a model. The arrays of member 3 have names that begin with
+``members.3.``; without that they are called as in a file of its own. A member that is no
+estimator of hornbeam's is a pickle (`pickles`).
 
 The SHA-256 is that of the whole file with the digits of the SHA-256 itself replaced by
 zeros, so that no bit can change unnoticed. It says nothing about who wrote the file:
@@ -17,6 +22,11 @@ An estimator takes part by three methods and the decorator `register_estimator`:
     _model_arrays()      dict of arrays, from `pack_trees` and others
     _from_model(header, arrays)   classmethod: takes every entry out of both dicts with
                                   `take` and `take_trees`, returns the fitted estimator
+
+and one that holds fitted models by a fourth::
+
+    _model_members()     list of them
+    _from_model(header, arrays, members)   has to check that the members fit
 """
 
 from __future__ import annotations
@@ -31,10 +41,11 @@ from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError
 from hornbeam.output.atomic import read_regular_file, replace_file
 from hornbeam.output.packing import pack_trees, take, take_array, take_trees
+from hornbeam.output.pickles import Pickles
 from hornbeam.output.registry import (
-    REGISTRY,
     UPGRADE,
     find_estimator,
+    is_registered,
     new_estimator,
     register_estimator,
 )
@@ -54,20 +65,24 @@ __all__ = [
     "take_trees",
 ]
 
-FORMAT = 1
+FORMAT = 2  # 1 was given up before the first release: it had no members
+MAX_MEMBER_DEPTH = 8  # of models inside models; a bag of bags of boosters has 2
 # safetensors refuses more; schema and classes of 100,000 categories need a twentieth.
 MAX_HEADER_BYTES = 100_000_000
 MAX_FILE_BYTES = 2**36
 NO_CHECKSUM = "0" * 64
+_MEMBERS = "members."  # how the names of members' arrays begin
 DTYPE_BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "F16": 2,
     "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8,
 }  # fmt: skip
 
+_MODEL_ENTRIES = ("estimator", "model", "members")
+
 # --- writing ----------------------------------------------------------------------------
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
+def save_model(estimator: Any, path: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
     """Write a fitted estimator to a file.
 
     The file appears whole or not at all: a crash or a full disk in the middle leaves what
@@ -79,38 +94,85 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         A fitted estimator of a registered class.
     path : str or path
         Where to; an existing file is replaced (`output_target` says what is refused).
+    allow_pickle : bool
+        Whether estimators of other libraries inside it are stored as pickles; else they are an
+        error.
     """
-    data = model_bytes(estimator)
-    load_model_bytes(data)  # never replace a good file by one that cannot be read
+    data = model_bytes(estimator, allow_pickle=allow_pickle)
+    # never replace a good file by one that cannot be read
+    load_model_bytes(data, allow_pickle=allow_pickle)
     replace_file(path, data)
 
 
-def model_bytes(estimator: Any) -> bytes:
+def model_bytes(estimator: Any, *, allow_pickle: bool = False) -> bytes:
     """Return the content of the model file of a fitted estimator.
 
     Parameters
     ----------
     estimator : object
         A fitted estimator of a registered class.
+    allow_pickle : bool
+        As in `save_model`.
 
     Returns
     -------
     bytes
-        Equal models give equal bytes.
+        Equal models give equal bytes, unless there are pickles among them: these depend on how
+        the parts of an object share memory.
     """
     import hornbeam
 
-    name = type(estimator).__name__
-    if REGISTRY.get(name) is not type(estimator):
+    if not is_registered(estimator):
+        name = type(estimator).__name__
         raise TypeError(f"hornbeam cannot save a {name}: it is not one of its estimators.")
+    arrays: dict[str, Array] = {}
+    model = _describe_model(estimator, arrays, allow_pickle)
     header = {
         "format": FORMAT,
         "version": hornbeam.__version__,
-        "estimator": name,
+        "estimator": model["estimator"],
         "sha256": NO_CHECKSUM,
-        "model": encode_value(estimator._model_header(), name),
+        "model": model["model"],
+        "members": model["members"],
     }
-    return pack_file(header, estimator._model_arrays())
+    return pack_file(header, arrays)
+
+
+def _describe_model(
+    estimator: Any, arrays: dict[str, Array], allow_pickle: bool, prefix: str = "", depth: int = 0
+) -> dict[str, Any]:
+    """What the header says of a model; its arrays are added to those of the file."""
+    name, pickles = type(estimator).__name__, Pickles(allow_pickle)
+    if depth > MAX_MEMBER_DEPTH:
+        raise ValueError(
+            f"A {name} lies in more than {MAX_MEMBER_DEPTH} models, one inside the other, which "
+            "a model file cannot hold. Pickle the model, or nest fewer."
+        )
+    model = {
+        "estimator": name,
+        "model": encode_value(estimator._model_header(), name, 0, pickles),
+        "members": [],
+    }
+    arrays |= {prefix + key: array for key, array in estimator._model_arrays().items()}
+    arrays |= {prefix + key: array for key, array in pickles.arrays.items()}
+    for number, member in enumerate(_members_of(estimator)):
+        inside = f"{prefix}{_MEMBERS}{number}."
+        if is_registered(member):
+            described = _describe_model(member, arrays, allow_pickle, inside, depth + 1)
+        else:
+            pickles = Pickles(allow_pickle)
+            described = pickles.add(member, f"Member {number} of a {name}")
+            arrays |= {inside + key: array for key, array in pickles.arrays.items()}
+        model["members"].append(described)
+    return model
+
+
+def _members_of(estimator: Any) -> list[Any]:
+    return list(estimator._model_members()) if _has_members(type(estimator)) else []
+
+
+def _has_members(cls: type[Any]) -> bool:
+    return hasattr(cls, "_model_members")
 
 
 def pack_file(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
@@ -167,8 +229,8 @@ def _write_checksum(data: bytearray, end: int) -> None:
 # --- reading ----------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a fitted estimator from a file that `save_model` wrote.
+def load(path: str | os.PathLike[str], *, allow_pickle: bool = False) -> Any:
+    """Read a fitted estimator from a file that its method `save` wrote.
 
     Nothing in the file is executed, and nothing in it is believed before it was checked.
 
@@ -176,6 +238,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     ----------
     path : str or path
         The file.
+    allow_pickle : bool
+        Whether estimators of other libraries are read from the pickles in which
+        ``save(path, allow_pickle=True)`` stored them. **That runs whatever code the file names:
+        choose True only for files of people whom you trust.**
 
     Returns
     -------
@@ -185,23 +251,27 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, was made to do harm, or is no model file.
+        If the file is damaged, was made to do harm, or is no model file; or if it holds
+        pickles, and ``allow_pickle`` is not set.
     FileNotFoundError
         If there is no such file.
     """
     try:
-        return load_model_bytes(read_regular_file(path, MAX_FILE_BYTES, file_end))
+        data = read_regular_file(path, MAX_FILE_BYTES, file_end)
+        return load_model_bytes(data, allow_pickle=allow_pickle)
     except ModelFileError as error:
         raise ModelFileError(f"Cannot load {os.fspath(path)!r}: {error}") from error
 
 
-def load_model_bytes(data: bytes) -> Any:
+def load_model_bytes(data: bytes, *, allow_pickle: bool = False) -> Any:
     """Build the estimator from the content of a model file.
 
     Parameters
     ----------
     data : bytes
         The whole file.
+    allow_pickle : bool
+        As in `load`.
 
     Returns
     -------
@@ -209,19 +279,69 @@ def load_model_bytes(data: bytes) -> Any:
         Fitted.
     """
     header = _checked_header(data)
-    cls = find_estimator(header["estimator"])
-    arrays = _read_arrays(data)
+    model = {key: header[key] for key in _MODEL_ENTRIES}
+    return _read_model(model, _read_arrays(data), allow_pickle)
+
+
+def _read_model(model: Any, arrays: dict[str, Array], allow_pickle: bool, depth: int = 0) -> Any:
+    """Build a model, and first its members, from what the header says and its own arrays."""
+    _check_model(model)
+    if depth > MAX_MEMBER_DEPTH:
+        raise ModelFileError(f"It lies in more than {MAX_MEMBER_DEPTH} models.")
+    cls = find_estimator(model["estimator"])
+    members = _read_members(cls, model["members"], arrays, allow_pickle, depth)
+    parts = (members,) if _has_members(cls) else ()
     try:
-        entries = decode_value(header["model"])
-        estimator = cls._from_model(entries, arrays)
+        entries = decode_value(model["model"], 0, Pickles(allow_pickle, arrays))
+        estimator = cls._from_model(entries, arrays, *parts)
     except (ModelFileError, MemoryError):  # a good file may be too large for this machine
         raise
     except Exception as error:  # whatever a hostile header provoked
         raise ModelFileError(f"The model in the file contradicts itself: {error}") from error
-    for what, rest in (("entry", entries), ("array", arrays)):
-        if rest:
-            raise ModelFileError(f"The file has an {what} too many: {sorted(rest)[0][:60]!r}.")
+    _refuse_rest("entry", entries)
+    _refuse_rest("array", arrays)
     return estimator
+
+
+def _refuse_rest(what: str, rest: dict[str, Any]) -> None:
+    """Nobody has taken it, so it does not belong."""
+    if rest:
+        raise ModelFileError(f"The file has an {what} too many: {sorted(rest)[0][:60]!r}.")
+
+
+def _read_members(
+    cls: type[Any], models: list[Any], arrays: dict[str, Array], allow_pickle: bool, depth: int
+) -> list[Any]:
+    """Build the members of a model; their arrays are taken out of its own."""
+    if models and not _has_members(cls):
+        raise ModelFileError(f"A {cls.__name__} has no members, but the file has {len(models)}.")
+    members = []
+    own_arrays = _take_member_arrays(arrays, len(models))
+    for number, (model, own) in enumerate(zip(models, own_arrays, strict=True)):
+        try:
+            members.append(_read_member(model, own, allow_pickle, depth + 1))
+        except ModelFileError as error:
+            raise ModelFileError(f"Member {number}: {error}") from error
+    return members
+
+
+def _read_member(model: Any, arrays: dict[str, Array], allow_pickle: bool, depth: int) -> Any:
+    if not isinstance(model, dict) or set(model) != {"$pickle"}:
+        return _read_model(model, arrays, allow_pickle, depth)
+    member = Pickles(allow_pickle, arrays).take(model["$pickle"])
+    _refuse_rest("array", arrays)
+    return member
+
+
+def _take_member_arrays(arrays: dict[str, Array], n_members: int) -> list[dict[str, Array]]:
+    """Remove the arrays of members; what does not name one of them exactly is left over."""
+    taken: list[dict[str, Array]] = [{} for _ in range(n_members)]
+    numbers = {str(number): number for number in range(n_members)}
+    for name in [name for name in arrays if name.startswith(_MEMBERS)]:
+        number, dot, rest = name.removeprefix(_MEMBERS).partition(".")
+        if dot and number in numbers:
+            taken[numbers[number]][rest] = arrays.pop(name)
+    return taken
 
 
 def file_end(start: bytes) -> int:
@@ -297,14 +417,23 @@ def _check_format(header: dict[str, Any]) -> None:
     number, version = header.get("format"), header.get("version")
     if type(number) is not int or number < 1 or not isinstance(version, str):
         raise ModelFileError("The header does not say which format the file has.")
+    wrote = f"It was written by hornbeam {version[:20]} in format {number}; this hornbeam reads "
     if number > FORMAT:
+        raise ModelFileError(f"{wrote}formats up to {FORMAT}. {UPGRADE}")
+    if number < FORMAT:
         raise ModelFileError(
-            f"It was written by hornbeam {version[:20]} in format {number}; this hornbeam reads "
-            f"formats up to {FORMAT}. {UPGRADE}"
+            f"{wrote}format {FORMAT} only. Fit the model again, or unpickle it if there is a "
+            "pickle of it, and save it again."
         )
-    expected = {"format", "version", "estimator", "sha256", "model"}
-    if set(header) != expected or not isinstance(header["model"], dict):
+    if set(header) != {"format", "version", "sha256", *_MODEL_ENTRIES}:
         raise ModelFileError("The header has not the entries it should have.")
+
+
+def _check_model(model: Any) -> None:
+    """Raise unless the header says of a model what it should say."""
+    good = isinstance(model, dict) and set(model) == set(_MODEL_ENTRIES)
+    if not good or not isinstance(model["model"], dict) or not isinstance(model["members"], list):
+        raise ModelFileError("The model has not the entries it should have.")
 
 
 def _read_arrays(data: bytes) -> dict[str, Array]:

@@ -6,6 +6,7 @@ import importlib
 from typing import Any, TypeVar
 
 from hornbeam.errors import ModelFileError
+from hornbeam.output.pickles import Pickles
 from hornbeam.output.state import checked_params
 from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
 
@@ -13,6 +14,8 @@ UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 
 # Where the estimators live, so that a file can be loaded before anyone imported them.
 MODULES = {
+    "BaggingClassifier": "hornbeam.bagging.estimators",
+    "BaggingRegressor": "hornbeam.bagging.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
@@ -37,7 +40,8 @@ def register_estimator(cls: Class) -> Class:
     Parameters
     ----------
     cls : type
-        Has ``_model_header``, ``_model_arrays`` and ``_from_model``.
+        Has ``_model_header``, ``_model_arrays`` and ``_from_model``, and if it holds fitted
+        models, ``_model_members``.
 
     Returns
     -------
@@ -47,6 +51,11 @@ def register_estimator(cls: Class) -> Class:
     REGISTRY[cls.__name__] = cls
     ENCODERS[cls] = _encode_estimator
     return cls
+
+
+def is_registered(estimator: Any) -> bool:
+    """Whether an estimator is of a registered class itself, not of one made from it."""
+    return REGISTRY.get(type(estimator).__name__) is type(estimator)
 
 
 def find_estimator(name: object) -> type[Any]:
@@ -74,16 +83,16 @@ def find_estimator(name: object) -> type[Any]:
     return REGISTRY[name]
 
 
-def _encode_estimator(estimator: Any, where: str, depth: int) -> dict[str, Any]:
+def _encode_estimator(estimator: Any, where: str, depth: int, pickles: Pickles) -> dict[str, Any]:
     """Write an estimator that is a parameter of another; only its parameters matter."""
-    params = encode_value(estimator.get_params(deep=False), where, depth + 1)
+    params = encode_value(estimator.get_params(deep=False), where, depth + 1, pickles)
     return {"$estimator": [type(estimator).__name__, params]}
 
 
-def _decode_estimator(body: Any, depth: int) -> Any:
+def _decode_estimator(body: Any, depth: int, pickles: Pickles) -> Any:
     if not (isinstance(body, list) and len(body) == 2 and isinstance(body[1], dict)):
         raise ModelFileError("The header holds an $estimator value of the wrong form.")
-    return new_estimator(find_estimator(body[0]), decode_value(body[1], depth))
+    return new_estimator(find_estimator(body[0]), decode_value(body[1], depth, pickles))
 
 
 DECODERS["$estimator"] = _decode_estimator

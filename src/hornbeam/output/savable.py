@@ -16,17 +16,10 @@ from hornbeam.output.validate import validated_state
 from hornbeam.tree.storage import Tree
 
 
-class SavableModel:
-    """What all savable estimators share; put a subclass before ``BaseEstimator``.
+class Savable:
+    """What saves itself and is unpickled with checks; put a subclass before ``BaseEstimator``."""
 
-    It reads and sets the fitted attributes ``schema_``, ``classes_``, ``n_classes_``,
-    ``n_outputs_``, ``n_features_in_`` and ``feature_names_in_``.
-    """
-
-    schema_: Schema
-    n_outputs_: int
-
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
         """Write the fitted model to a file, whole or not at all.
 
         Parameters
@@ -35,11 +28,35 @@ class SavableModel:
             Where to; an existing file is replaced, also behind a symbolic link. What is no
             regular file (a pipe, a device, a link to nothing) is refused. `hornbeam.load`
             reads it.
+        allow_pickle : bool
+            Whether estimators of other libraries inside the model (as members of bagging) are
+            stored as pickles. Without it they are an error; with it, `hornbeam.load` needs
+            ``allow_pickle=True`` too.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        save_model(self, path)
+        save_model(self, path, allow_pickle=allow_pickle)
+
+    @classmethod
+    def _checked_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """The state of a fitted model with all that matters checked."""
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        checked = self._checked_state(state) if has_model(state) else state
+        super().__setstate__(checked)  # type: ignore[misc]
+
+
+class SavableModel(Savable):
+    """What all savable estimators of trees share.
+
+    It reads and sets the fitted attributes ``schema_``, ``classes_``, ``n_classes_``,
+    ``n_outputs_``, ``n_features_in_`` and ``feature_names_in_``.
+    """
+
+    schema_: Schema
+    n_outputs_: int
 
     def _model_header(self) -> dict[str, Any]:
         return {
@@ -62,11 +79,11 @@ class SavableModel:
         """Check what only models of this kind have; arrays that kernels read are made anew."""
         raise NotImplementedError
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        checked = checked_state(type(self), state)
-        if has_model(checked):
-            self._check_pickled(checked)
-        super().__setstate__(checked)  # type: ignore[misc]
+    @classmethod
+    def _checked_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        checked = checked_state(cls, state)
+        cls._check_pickled(checked)
+        return checked
 
 
 class SavableTree(SavableModel):

@@ -56,18 +56,15 @@ def checked_state(cls: type[Any], state: Mapping[str, Any]) -> dict[str, Any]:
     cls : type
         Class of the estimator.
     state : mapping
-        Its ``__dict__``. That of an estimator that was never fitted is returned as it is: its
-        parameters are checked in ``fit``.
+        The ``__dict__`` of a fitted one (`has_model`). The parameters of any other are checked in
+        ``fit``.
 
     Returns
     -------
     dict
-        With a schema made anew, if there is a model.
+        With a schema made anew.
     """
-    checked = dict(state)
-    if not has_model(checked):
-        return checked
-    checked |= checked_params(cls, checked)
+    checked = {**state, **checked_params(cls, state)}
     schema = checked.get("schema_")
     if not isinstance(schema, Schema):
         raise ModelFileError("The pickled model has no schema_.")

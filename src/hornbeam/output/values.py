@@ -9,6 +9,9 @@ starts with ``$``::
     np.array([1, 2])       {"$array": {"dtype": "int64", "shape": [2], "values": [1, 2]}}
     my_criterion           {"$function": "my_criterion"}
 
+Estimators are written by their parameters (`registry`), those of other libraries as pickles
+that lie beside the header (`pickles`).
+
 Reading trusts nothing: the file may have been written to do harm.
 """
 
@@ -24,6 +27,7 @@ import numpy as np
 
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError, UnavailableFunctionError
+from hornbeam.output.pickles import Pickles
 
 MAX_DEPTH = 32  # of nested values; real headers need about six
 MAX_DIGITS = 100  # of an integer
@@ -74,18 +78,23 @@ class UnavailableFunction:
 # --- writing -------------------------------------------------------------------------
 
 
-def encode_value(value: Any, where: str = "value", depth: int = 0) -> Any:
+def encode_value(
+    value: Any, where: str = "value", depth: int = 0, pickles: Pickles | None = None
+) -> Any:
     """Turn a Python value into what JSON can hold.
 
     Parameters
     ----------
     value : object
         None, bool, number, str, list, tuple, dict, NumPy scalar or array, function,
-        random state (written as None), or an object whose type is in `ENCODERS`.
+        random state (written as None), an object whose type is in `ENCODERS`, or any other
+        estimator.
     where : str
         What the value is called in an error.
     depth : int
         How deep the value sits in others.
+    pickles : Pickles, optional
+        Takes estimators of other libraries; without it they are refused.
 
     Returns
     -------
@@ -109,13 +118,13 @@ def encode_value(value: Any, where: str = "value", depth: int = 0) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
     if isinstance(value, (list, tuple)):
-        items = [encode_value(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
+        items = [encode_value(v, f"{where}[{i}]", depth + 1, pickles) for i, v in enumerate(value)]
         return {"$tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, Mapping):
-        return _encode_dict(value, where, depth)
+        return _encode_dict(value, where, depth, pickles)
     if isinstance(value, np.ndarray):
         return _encode_array(value, where, depth)
-    return _encode_object(value, where, depth)
+    return _encode_object(value, where, depth, pickles or Pickles())
 
 
 def _encode_int(value: int, where: str) -> int:
@@ -124,14 +133,13 @@ def _encode_int(value: int, where: str) -> int:
     return int(value)
 
 
-def _encode_dict(value: Mapping[Any, Any], where: str, depth: int) -> dict[str, Any]:
+def _encode_dict(
+    value: Mapping[Any, Any], where: str, depth: int, pickles: Pickles | None
+) -> dict[str, Any]:
+    items = {k: encode_value(v, f"{where}[{k!r}]", depth + 1, pickles) for k, v in value.items()}
     if all(isinstance(key, str) and not key.startswith("$") for key in value):
-        return {str(k): encode_value(v, f"{where}[{k!r}]", depth + 1) for k, v in value.items()}
-    pairs = [
-        [encode_value(k, f"a key of {where}", depth + 1),
-         encode_value(v, f"{where}[{k!r}]", depth + 1)]
-        for k, v in value.items()
-    ]  # fmt: skip
+        return {str(key): item for key, item in items.items()}
+    pairs = [[encode_value(k, f"a key of {where}", depth + 1), v] for k, v in items.items()]
     return {"$dict": pairs}
 
 
@@ -146,11 +154,13 @@ def _encode_array(value: Array, where: str, depth: int) -> dict[str, Any]:
     return {"$array": {"dtype": kind, "shape": list(value.shape), "values": values}}
 
 
-def _encode_object(value: Any, where: str, depth: int) -> dict[str, Any] | None:
+def _encode_object(value: Any, where: str, depth: int, pickles: Pickles) -> dict[str, Any] | None:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return None  # its state is spent; the fitted model does not need it
     if type(value) in ENCODERS:
-        return ENCODERS[type(value)](value, where, depth)
+        return ENCODERS[type(value)](value, where, depth, pickles)
+    if hasattr(value, "fit") and not isinstance(value, type):
+        return pickles.add(value, where)
     if isinstance(value, UnavailableFunction) or (callable(value) and not isinstance(value, type)):
         return {"$function": str(getattr(value, "__name__", type(value).__name__))}
     raise TypeError(
@@ -221,7 +231,7 @@ def _short_int(digits: str) -> int:
     return int(digits)
 
 
-def decode_value(value: Any, depth: int = 0) -> Any:
+def decode_value(value: Any, depth: int = 0, pickles: Pickles | None = None) -> Any:
     """Turn what `encode_value` wrote back into the Python value.
 
     Parameters
@@ -230,6 +240,8 @@ def decode_value(value: Any, depth: int = 0) -> Any:
         Parsed JSON.
     depth : int
         How deep the value sits in others.
+    pickles : Pickles, optional
+        Has the estimators of other libraries; without it they are refused.
 
     Returns
     -------
@@ -245,19 +257,19 @@ def decode_value(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ModelFileError(f"The header is nested more than {MAX_DEPTH} deep.")
     if isinstance(value, list):
-        return [decode_value(item, depth + 1) for item in value]
+        return [decode_value(item, depth + 1, pickles) for item in value]
     if not isinstance(value, dict):
         return value
     tags = [key for key in value if key.startswith("$")]
     if not tags:
-        return {key: decode_value(item, depth + 1) for key, item in value.items()}
+        return {key: decode_value(item, depth + 1, pickles) for key, item in value.items()}
     decoder = DECODERS.get(tags[0])
     if len(value) != 1 or decoder is None:
         raise ModelFileError(
             f"The header holds a value of the unknown kind {tags[0][:60]!r}. It may come from a "
             "newer hornbeam: pip install --upgrade hornbeam."
         )
-    return decoder(value[tags[0]], depth + 1)
+    return decoder(value[tags[0]], depth + 1, pickles or Pickles())
 
 
 def _expect(good: bool, tag: str) -> None:
@@ -265,34 +277,34 @@ def _expect(good: bool, tag: str) -> None:
         raise ModelFileError(f"The header holds a {tag} value of the wrong form.")
 
 
-def _decode_tuple(body: Any, depth: int) -> tuple[Any, ...]:
+def _decode_tuple(body: Any, depth: int, pickles: Pickles) -> tuple[Any, ...]:
     _expect(isinstance(body, list), "$tuple")
-    return tuple(decode_value(item, depth) for item in body)
+    return tuple(decode_value(item, depth, pickles) for item in body)
 
 
-def _decode_float(body: Any, depth: int) -> float:
+def _decode_float(body: Any, depth: int, pickles: Pickles) -> float:
     _expect(body in ("nan", "inf", "-inf"), "$float")
     return float(body)
 
 
-def _decode_function(body: Any, depth: int) -> UnavailableFunction:
+def _decode_function(body: Any, depth: int, pickles: Pickles) -> UnavailableFunction:
     _expect(isinstance(body, str), "$function")
     return UnavailableFunction(body)
 
 
-def _decode_dict(body: Any, depth: int) -> dict[Any, Any]:
+def _decode_dict(body: Any, depth: int, pickles: Pickles) -> dict[Any, Any]:
     good = isinstance(body, list) and all(isinstance(p, list) and len(p) == 2 for p in body)
     _expect(good, "$dict")
     result: dict[Any, Any] = {}
     for encoded_key, item in body:
         key = decode_value(encoded_key, depth)
         _expect(key is None or isinstance(key, (bool, int, float, str)), "$dict")
-        result[key] = decode_value(item, depth)
+        result[key] = decode_value(item, depth, pickles)
     _expect(len(result) == len(body), "$dict")
     return result
 
 
-def _decode_array(body: Any, depth: int) -> Array:
+def _decode_array(body: Any, depth: int, pickles: Pickles) -> Array:
     _expect(isinstance(body, dict) and set(body) == {"dtype", "shape", "values"}, "$array")
     kind, shape, values = body["dtype"], body["shape"], body["values"]
     _expect(isinstance(kind, str) and kind in NUMBER_DTYPES + TEXT_DTYPES, "$array")
@@ -326,11 +338,12 @@ def _flat_array(kind: str, values: list[Any]) -> Array:
 
 
 # How values of further types are written and read; the model file adds estimators.
-ENCODERS: dict[type, Callable[[Any, str, int], dict[str, Any]]] = {}
-DECODERS: dict[str, Callable[[Any, int], Any]] = {
+ENCODERS: dict[type, Callable[[Any, str, int, Pickles], dict[str, Any]]] = {}
+DECODERS: dict[str, Callable[[Any, int, Pickles], Any]] = {
     "$tuple": _decode_tuple,
     "$float": _decode_float,
     "$function": _decode_function,
     "$dict": _decode_dict,
     "$array": _decode_array,
+    "$pickle": lambda body, depth, pickles: pickles.take(body),
 }
