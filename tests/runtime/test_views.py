@@ -20,6 +20,7 @@ from hornbeam.runtime.views import (
     make_loader,
     make_slots,
     new_arrays,
+    remembered_slots,
     set_fields,
     signature_of,
     width_of,
@@ -239,10 +240,11 @@ def length_of(slots):
     return span.last - span.first, span.is_last
 
 
-def test_whole_numbers_alone_are_their_slots() -> None:
-    slots = make_slots(Span(np.int64(3), True, last=2**40))
-    assert slots.dtype == np.int64 and slots.tolist() == [3, 1, 2**40]
-    assert length_of(slots) == (2**40 - 3, True)
+def test_slots_of_whole_numbers_are_remembered() -> None:
+    slots = remembered_slots(Span, np.int64(3), True, 2**40)
+    assert slots.tolist() == [3, 1, 2**40] and length_of(slots) == (2**40 - 3, True)
+    assert remembered_slots(Span, 3, True, 2**40) is slots
+    assert remembered_slots(Span, 3, False, 2**40).tolist() == [3, 0, 2**40]
 
 
 def test_what_a_thread_notes_stays_in_its_slots() -> None:

@@ -21,7 +21,7 @@ from hornbeam.kernels.isolation import BLOCK_ROWS, PlaneForest, PlaneTask, add_p
 from hornbeam.output.modelfile import take_array
 from hornbeam.output.validate import checked_array
 from hornbeam.runtime.team import run_parallel
-from hornbeam.runtime.views import make_slots
+from hornbeam.runtime.views import make_slots, remembered_slots
 from hornbeam.tree.storage import Tree, check_node_count
 
 _CHUNK_ROWS = 2048
@@ -97,16 +97,17 @@ class PlaneEnsemble:
             forest, slots = self._made
         paths = np.zeros((n_rows, 1))
         flat, total = matrix.ravel("K"), paths.ravel()
-        row_step, column_step = (stride // matrix.itemsize for stride in matrix.strides)
-        task = PlaneTask(row_step, column_step, n_columns, 0, 0)
+        size = matrix.itemsize
+        row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
         n_chunks = -(-n_rows // _CHUNK_ROWS)
         finite = np.ones(n_chunks, bool)
 
         def walk(chunk: int) -> None:
             first = chunk * _CHUNK_ROWS
-            own = task._replace(first_row=first, last_row=min(n_rows, first + _CHUNK_ROWS))
+            last = min(n_rows, first + _CHUNK_ROWS)
+            task = remembered_slots(PlaneTask, row_step, column_step, n_columns, first, last)
             block = np.empty(BLOCK_ROWS * n_columns)
-            finite[chunk] = add_plane_paths(flat, slots, make_slots(own), block, total)
+            finite[chunk] = add_plane_paths(flat, slots, task, block, total)
 
         per_node = 3 + len(self.planes.feature) / max(1, len(forest.kind))
         seconds = n_rows * self.n_trees * 8 * per_node * _SECONDS_PER_TERM

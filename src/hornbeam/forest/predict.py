@@ -19,7 +19,7 @@ from hornbeam.kernels.forest import (
     predict_forest,
 )
 from hornbeam.runtime.team import run_parallel, thread_count
-from hornbeam.runtime.views import make_slots
+from hornbeam.runtime.views import make_slots, remembered_slots
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
 # while it is in the cache, and the fewer times a tree is copied, as long as the keys of the rows
@@ -80,29 +80,21 @@ class Walks:
         matrix = _plain(matrix)
         size = matrix.itemsize
         row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
-        task = ForestTask(
-            row_step=row_step,
-            column_step=column_step,
-            n_columns=n_columns,
-            is_checked=checked,
-            n_values=0 if scores is None else self.n_values,
-            first_tree=first,
-            last_tree=last,
-            first_row=0,
-            last_row=n_rows,
-            width=FEW_ROWS,
-        )
+        n_values = 0 if scores is None else self.n_values
         flat = matrix.ravel(order="K")
         flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
         flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
         flat_bags = _NO_BAGS if bags is None else bags.reshape(-1)
         votes = _NO_NODES if votes is None else votes
         if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
-            no_block = _NO_BLOCK[size]
-            own = self._own_room()
+            no_block, own = _NO_BLOCK[size], self._own_room()
+            few = remembered_slots(
+                ForestTask, row_step, column_step, n_columns, checked, n_values, first, last, 0,
+                n_rows, FEW_ROWS,
+            )  # fmt: skip
             finite: bool = predict_forest(
-                flat, self.slots, make_slots(task), no_block, own.slots, flat_scores, flat_nodes,
-                flat_bags, votes,
+                flat, self.slots, few, no_block, own.slots, flat_scores, flat_nodes, flat_bags,
+                votes,
             )  # fmt: skip
             return finite
         seconds = n_rows * float(self._seconds[first:last].sum())
@@ -115,7 +107,16 @@ class Walks:
         n_nodes = self.forest.root[last] - self.forest.root[first]
         per_row = _NODES_PER_ROW["sets" if self.forest.has_sets else "numbers"]
         copied = self._copyable and n_nodes <= per_row * min(width, n_rows) * (last - first)
-        task = task._replace(
+        task = ForestTask(
+            row_step=row_step,
+            column_step=column_step,
+            n_columns=n_columns,
+            is_checked=checked,
+            n_values=n_values,
+            first_tree=first,
+            last_tree=last,
+            first_row=0,
+            last_row=n_rows,
             width=width,
             with_bags=bags is not None,
             n_rows=n_rows,

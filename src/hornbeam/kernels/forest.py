@@ -80,6 +80,7 @@ class ForestTask(NamedTuple):
     first_row: int
     last_row: int
     width: int  # rows of a block
+    # for more than a few rows
     with_bags: bool = False
     n_rows: int = 0  # of a bag
     is_copied: bool = False  # trees are copied, and the values of a row brought side by side

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -207,18 +207,19 @@ def make_slots(*groups: Any) -> Array:
     """What kernels find in some NamedTuples, one after the other."""
     slots: list[int] = []
     for group in groups:
-        if _is_plain(group.__class__):  # what a small prediction asks anew every time
-            slots += group
-            continue
         for (name, field), value in zip(fields_of(group.__class__).items(), group, strict=True):
             slots += _slots_of(name, field, value)
     return np.array(slots, np.int64)
 
 
-@cache
-def _is_plain(group: Any) -> bool:
-    """Whether all fields of a NamedTuple are whole numbers, which are their slots."""
-    return all(field.annotation in ("int", "bool") for field in fields_of(group).values())
+@lru_cache(maxsize=256)
+def remembered_slots(group: Any, *values: int) -> Array:
+    """The slots of a NamedTuple of this class, all of whose values are whole numbers.
+
+    For those who ask for the same ones often: making them anew takes as long as sending a row
+    down a hundred trees. Nobody may write to them.
+    """
+    return make_slots(group(*values))
 
 
 def set_fields(slots: Array, first: int, group: Any, **values: Any) -> None:

@@ -24,7 +24,7 @@ from hornbeam.kernels.ensemble import (
 )
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.team import run_parallel
-from hornbeam.runtime.views import make_slots
+from hornbeam.runtime.views import make_slots, remembered_slots
 from hornbeam.tree.storage import Tree, check_node_count
 
 # A tree of more leaves is walked: that takes less time then.
@@ -158,18 +158,9 @@ class Ensemble:
         packed = self.packed
         packed.check_width(n_columns)
         matrix = _plain(matrix)
-        task = EnsembleTask(
-            row_step=matrix.strides[0] // matrix.itemsize,
-            column_step=matrix.strides[1] // matrix.itemsize,
-            n_columns=n_columns,
-            is_checked=checked,
-            n_scores=0 if scores is None else self.n_scores,
-            first_tree=first,
-            last_tree=last,
-            first_row=0,
-            last_row=n_rows,
-            width=packed.width,
-        )
+        n_scores = 0 if scores is None else self.n_scores
+        size = matrix.itemsize
+        row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
         flat = matrix.ravel(order="K")
         n_chunks = -(-n_rows // _CHUNK_ROWS)
         finite = np.ones(n_chunks, bool)
@@ -177,8 +168,12 @@ class Ensemble:
         def predict(chunk: int) -> None:
             first_row = chunk * _CHUNK_ROWS
             last_row = min(n_rows, first_row + _CHUNK_ROWS)
-            own = task._replace(first_row=first_row, last_row=last_row)
-            finite[chunk] = packed.predict(flat, own, scores, nodes)
+            width = packed.width_for(last_row - first_row)
+            task = remembered_slots(
+                EnsembleTask, row_step, column_step, n_columns, checked, n_scores, first, last,
+                first_row, last_row, width,
+            )  # fmt: skip
+            finite[chunk] = packed.predict(flat, task, width, scores, nodes)
 
         seconds = n_rows * (last - first) / max(1, self.n_trees) * packed.seconds_per_row
         run_parallel(predict, n_chunks, n_jobs, seconds)
@@ -240,16 +235,19 @@ class PackedTrees:
                 f"{self.n_columns - 1}: give all the columns of the training table"
             )
 
+    def width_for(self, n_rows: int) -> int:
+        """How many rows the blocks have into which so many are put."""
+        return min(self.width, -(-n_rows // GROUP) * GROUP)
+
     def predict(
-        self, flat: Array, task: EnsembleTask, scores: Array | None, nodes: Array | None
+        self, flat: Array, task: Array, width: int, scores: Array | None, nodes: Array | None
     ) -> bool:
-        """Run the kernel on the rows of a task, in blocks that are as wide as these need."""
-        width = min(task.width, -(-(task.last_row - task.first_row) // GROUP) * GROUP)
+        """Run the kernel on a task, given by its slots, in blocks of so many rows."""
         finite: bool = predict_rows(
             flat,
             self.cuts[flat.dtype.char],
             self.slots,
-            make_slots(task._replace(width=width)),
+            task,
             np.empty(max(1, self.arrays.n_used) * width, flat.dtype),
             np.empty(width, np.uint32),
             np.empty(width, np.uint32),
