@@ -15,10 +15,12 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,7 +96,8 @@ CASES = (
 @lru_cache(maxsize=1)
 def undisturbed() -> tuple[list[Any], list[str], int]:
     """Models, their hashes, and how many threads there are when all is quiet."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
+    sys.unraisablehook = swallowed.append
+    signal.signal(signal.SIGINT, _interrupt)
     models = [case.fitted() for case in CASES]
     hashes = [_model_hash(case.fitted()) for case in CASES]
     for model, expected in zip(models, hashes, strict=True):
@@ -135,6 +138,7 @@ def _interrupted(kind: str, action: Callable[[], Any], rng: Random) -> str:
     delay = LEAST_SECONDS * (MOST_SECONDS / LEAST_SECONDS) ** rng.random()
     error = TimeIsUp if kind == "alarm" else KeyboardInterrupt
     finished = 0
+    swallowed.clear()
     try:
         with TIMERS[kind](delay) as is_over:
             while not is_over():
@@ -143,7 +147,22 @@ def _interrupted(kind: str, action: Callable[[], Any], rng: Random) -> str:
             time.sleep(0.001)  # it may come just now
     except error:
         return "interrupted" if not finished else "interrupted again"
-    return "lost"
+    return f"lost {'in a finalizer or callback ' if swallowed else ''}at {came_at[-1]}"
+
+
+swallowed: list[Any] = []  # what Python could not raise
+came_at: list[str] = [""]  # the lines that ran when the last interrupt came
+
+
+def _note_place(frame: Any) -> None:
+    stack = traceback.extract_stack(frame)[:-6:-1]
+    came_at.append(" < ".join(f"{Path(line.filename).name}:{line.lineno}" for line in stack))
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    """What Python does on SIGINT, with a note."""
+    _note_place(frame)
+    raise KeyboardInterrupt
 
 
 # --- three ways to interrupt -----------------------------------------------------------------------
@@ -202,8 +221,9 @@ def _by_alarm(delay: float) -> Iterator[Callable[[], bool]]:
     """An exception out of the handler of an alarm, as of somebody's time limit."""
     rung: list[bool] = []
 
-    def ring(*_: object) -> None:
+    def ring(number: int, frame: Any) -> None:
         rung.append(True)
+        _note_place(frame)
         raise TimeIsUp
 
     before = signal.signal(signal.SIGALRM, ring)

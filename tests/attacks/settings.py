@@ -96,5 +96,3 @@ def _member(rng: Random, name: str) -> Any:
     kind = f"{rng.choice(kinds)}{end}"
     few = {} if kind[0] in "DC" else {"n_estimators": 2, "verbose": 0}
     return getattr(hb, kind)(**few)
-
-

@@ -58,6 +58,7 @@ from hornbeam.output.state import (
     check_sample_size,
     check_weight,
     checked_params,
+    contradictions,
     has_model,
     whole,
 )
@@ -362,8 +363,9 @@ class BaseBagging(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type
     def __setstate__(self, state: dict[str, Any]) -> None:
         checked = dict(state)
         if has_model(checked):
-            checked |= checked_params(type(self), checked)
-            _check_pickled(type(self), checked)
+            with contradictions("The pickled model"):
+                checked |= checked_params(type(self), checked)
+                _check_pickled(type(self), checked)
         super().__setstate__(checked)
 
     def __len__(self) -> int:

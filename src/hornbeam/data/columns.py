@@ -137,7 +137,9 @@ def is_missing(value: Any) -> bool:
     """Whether a value stands for "unknown": None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(value, (float, np.floating, decimal.Decimal, np.datetime64, np.timedelta64)):
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()  # one that signals cannot be compared
+    if isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)):
         return bool(value != value)
     return False
 
@@ -210,7 +212,7 @@ def _object_numbers(items: list[Any], title: str, dtype: str, types: set[type]) 
             except OverflowError:
                 continue
     try:
-        values = np.array(items, np.float64)
+        values = _floats_of(items)
     except OverflowError:
         row = next(i for i, item in enumerate(items) if _too_large(item))
         refuse_integer(title, items[row], row)
@@ -218,6 +220,13 @@ def _object_numbers(items: list[Any], title: str, dtype: str, types: set[type]) 
         if isinstance(items[large], (int, np.integer)) and int(values[large]) != items[large]:
             refuse_integer(title, items[large], large)
     return Numbers(values, missing, dtype)
+
+
+def _floats_of(items: list[Any]) -> Array:
+    try:
+        return np.array(items, np.float64)
+    except ValueError:  # a signalling NaN among decimals
+        return np.array([np.nan if is_missing(item) else item for item in items], np.float64)
 
 
 def _too_large(item: Any) -> bool:

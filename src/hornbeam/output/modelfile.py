@@ -38,6 +38,7 @@ from hornbeam.output.registry import (
     new_estimator,
     register_estimator,
 )
+from hornbeam.output.state import contradictions
 from hornbeam.output.values import UnavailableFunction, decode_value, encode_value, parse_json
 
 __all__ = [
@@ -211,13 +212,9 @@ def load_model_bytes(data: bytes) -> Any:
     header = _checked_header(data)
     cls = find_estimator(header["estimator"])
     arrays = _read_arrays(data)
-    try:
+    with contradictions("The model in the file"):
         entries = decode_value(header["model"])
         estimator = cls._from_model(entries, arrays)
-    except (ModelFileError, MemoryError):  # a good file may be too large for this machine
-        raise
-    except Exception as error:  # whatever a hostile header provoked
-        raise ModelFileError(f"The model in the file contradicts itself: {error}") from error
     for what, rest in (("entry", entries), ("array", arrays)):
         if rest:
             raise ModelFileError(f"The file has an {what} too many: {sorted(rest)[0][:60]!r}.")

@@ -11,7 +11,15 @@ from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError
 from hornbeam.output.modelfile import new_estimator, pack_trees, save_model, take, take_trees
-from hornbeam.output.state import check_classes, checked_state, columns_of, has_model, whole
+from hornbeam.output.state import (
+    check_classes,
+    check_shares,
+    checked_state,
+    columns_of,
+    contradictions,
+    has_model,
+    whole,
+)
 from hornbeam.output.validate import validated_state
 from hornbeam.tree.storage import Tree
 
@@ -63,9 +71,10 @@ class SavableModel:
         raise NotImplementedError
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        checked = checked_state(type(self), state)
-        if has_model(checked):
-            self._check_pickled(checked)
+        with contradictions("The pickled model"):
+            checked = checked_state(type(self), state)
+            if has_model(checked):
+                self._check_pickled(checked)
         super().__setstate__(checked)  # type: ignore[misc]
 
 
@@ -93,6 +102,7 @@ class SavableTree(SavableModel):
         if len(trees) != 1:
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]
+        check_shares(vars(estimator), estimator.tree_.value, "value")
         return estimator
 
     @classmethod
@@ -101,6 +111,7 @@ class SavableTree(SavableModel):
         if "tree_" not in state:
             raise ModelFileError("The pickled model has no tree_.")
         state.update(validated_state(state, cls._may_list))
+        check_shares(state, state["tree_"].value, "value")
 
 
 def _listed_classes(estimator: Any) -> list[Array] | None:

@@ -7,7 +7,8 @@ have refused or could not have made. What differs is only where the arrays come 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,6 +21,27 @@ from hornbeam.errors import ModelFileError
 from hornbeam.fitting import is_learnt
 from hornbeam.output.validate import checked_array
 from hornbeam.params import check_values
+
+
+# Shares of classes are sums of weights over their sum: rounding moves them by far less.
+_SHARES_AT_MOST_OFF = 1e-6
+
+
+@contextmanager
+def contradictions(what: str) -> Iterator[None]:
+    """Whatever hostile content provokes in the checks of it becomes a `ModelFileError`.
+
+    Parameters
+    ----------
+    what : str
+        What is checked, as the subject of a sentence.
+    """
+    try:
+        yield
+    except (ModelFileError, MemoryError):  # a good model may be too large for this machine
+        raise
+    except Exception as error:
+        raise ModelFileError(f"{what} contradicts itself: {error}") from error
 
 
 def checked_params(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,6 +130,29 @@ def check_classes(cls: type[Any], state: Mapping[str, Any]) -> None:
     counts = np.array([len(names) for names in listed])
     if not np.array_equal(np.atleast_1d(np.asarray(state.get("n_classes_"))), counts):
         raise ModelFileError(f"n_classes_ is not {counts.tolist()}, as the classes say.")
+
+
+def check_shares(state: Mapping[str, Any], values: Array, name: str) -> None:
+    """Raise unless the leaves of a classifier predict shares of the classes of each output.
+
+    Parameters
+    ----------
+    state : mapping
+        With ``n_classes_`` and checked ``classes_``, if it is a classifier.
+    values : array of shape (n, sum of n_classes_)
+        What they predict.
+    name : str
+        What it is called in an error.
+    """
+    if state.get("classes_") is None:
+        return
+    borders = np.cumsum(np.atleast_1d(state["n_classes_"]))[:-1]
+    for shares in np.split(values, borders, axis=1):
+        good = (shares >= 0.0).all(axis=1)
+        good &= np.abs(shares.sum(axis=1) - 1.0) <= _SHARES_AT_MOST_OFF
+        if not good.all():
+            place = int(np.argmin(good))
+            raise ModelFileError(f"{name}[{place}] holds no shares of classes: they add up to 1.")
 
 
 def _are_classes(names: Any) -> bool:
