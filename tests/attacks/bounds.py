@@ -102,9 +102,10 @@ def _check(method: str, answer: Any, n_rows: int) -> None:
         is_share = (answer >= 0.0) & (answer <= 1.0 + 1e-9)
         if not is_share.all() or not np.allclose(answer.sum(axis=1), 1.0):
             raise Failure(f"{method} gives no probabilities:\n{answer[~is_share.all(axis=1)][:3]}")
-    elif isinstance(answer, np.ndarray) and answer.dtype.kind == "f":
-        if np.isnan(answer).any():
-            raise Failure(f"{method} says NaN.")
+        return
+    is_number = isinstance(answer, np.ndarray) and answer.dtype.kind == "f"
+    if is_number and np.isnan(answer).any():
+        raise Failure(f"{method} says NaN.")
 
 
 def describe(table: Table) -> str:

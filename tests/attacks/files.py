@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import resource
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +22,7 @@ from tests.attacks.guard import Attack, Failure, is_sentence, random_of
 from tests.attacks.hostile import change_inside, damaged_file, hostile_file, object_places
 
 ENVIRONMENT = bounds.ENVIRONMENT
-MOST_BYTES = 8 * 2**30  # of memory, which no small file may ask for
+MOST_BYTES: int | None = 8 * 2**30  # of memory, which no small file may ask for
 
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "tree": ("DecisionTreeClassifier", "mixed three", {"max_depth": 5}),
@@ -61,7 +60,10 @@ def _model(name: str) -> tuple[Any, Table]:
     known = {key: few[key] for key in few if key in cls._get_param_names()}
     table = made(spec, n_group=10 if estimator.endswith("Ranker") else 0)
     model = cls(**{**known, **settings}).fit(table.X, table.y, **table.more)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    if MOST_BYTES is not None:
+        import resource  # Windows has none
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     return model, table
 
 

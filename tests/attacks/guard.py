@@ -30,6 +30,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 
+COMMAND = (sys.executable, "-m", "tests.attacks")
 SILENCE_SECONDS = 60.0
 START_SECONDS = 600.0  # the first round may have to compile
 MOST_FAILURES = 25  # no more are looked for in one kind
@@ -74,7 +75,7 @@ def random_of(attack: Attack, number: int) -> np.random.Generator:
     return np.random.default_rng([attack.seed, number, *attack.kind.encode()])
 
 
-# --- in the process that is attacked ---------------------------------------------------------------
+# --- in the process that is attacked ------------------------------------------------------------
 
 
 def attack_here(attack: Attack, module: ModuleType) -> None:
@@ -120,7 +121,7 @@ def refused(error: BaseException) -> str:
     return "refused"
 
 
-# --- in the process that watches -------------------------------------------------------------------
+# --- in the process that watches ----------------------------------------------------------------
 
 
 def attack_guarded(attack: Attack, environment: dict[str, str]) -> Report:
@@ -136,7 +137,7 @@ def attack_guarded(attack: Attack, environment: dict[str, str]) -> Report:
 
 def _attack_once(attack: Attack, environment: dict[str, str], report: Report) -> int:
     """Run rounds in one process until it ends; returns the number of the next round."""
-    command = [sys.executable, "-m", "tests.attacks", attack.name, "--here"]
+    command = [*COMMAND, attack.name, "--here"]
     for key, value in (
         ("kind", attack.kind),
         ("seed", attack.seed),

@@ -26,7 +26,7 @@ def pick(rng: Random, values: Any) -> Any:
     return values[int(rng.integers(len(values)))]
 
 
-# --- blind damage: the checksum tells --------------------------------------------------------------
+# --- blind damage: the checksum tells -----------------------------------------------------------
 
 
 def _place(rng: Random, data: Any) -> int:
@@ -75,7 +75,7 @@ def damaged_file(rng: Random, data: bytes) -> bytes:
     return pick(rng, BLIND)(rng, data)
 
 
-# --- a right checksum around wrong arrays ----------------------------------------------------------
+# --- a right checksum around wrong arrays -------------------------------------------------------
 
 
 def header_of(data: bytes) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _other_length(rng: Random, array: Array) -> Array:
     return pick(rng, (*ways, *longer))
 
 
-# --- anything inside of a header or of a pickled model ---------------------------------------------
+# --- anything inside of a header or of a pickled model ------------------------------------------
 
 Place = tuple[Any, Any]  # a container, and the key of something in it
 

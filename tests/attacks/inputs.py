@@ -148,10 +148,7 @@ NEW_ROWS: dict[str, Callable[[], Any]] = {
     "empty words": lambda: words("", " ", "\n"),
     "odd words": lambda: words("\u0000", "a" * 100_000),
     "half of a character": lambda: np.array([["\ud800", 1.0], ["b", 2.0]] * (N // 2), object),
-    "names of half characters": lambda: pd.DataFrame(
-        numbers(), columns=np.array(["\ud800", "b", "c"], object)
-    ),
-    "words by case": lambda: words("U", "u ", "ｕ"),
+    "words by case": lambda: words("U", "u ", "\uff55"),
     "one word": lambda: pd.DataFrame({"a": ["u"] * N}),
     "a word per row": lambda: pd.DataFrame({"a": [f"row {i}" for i in range(N)]}),
     "all missing words": lambda: pd.DataFrame({"a": pd.Series([None] * N, dtype=object)}),

@@ -165,7 +165,7 @@ def _interrupt(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
-# --- three ways to interrupt -----------------------------------------------------------------------
+# --- three ways to interrupt --------------------------------------------------------------------
 
 
 @contextmanager
@@ -242,7 +242,7 @@ TIMERS: dict[str, Callable[[float], Any]] = {
 }
 
 
-# --- besides ------------------------------------------------------------------------------------------
+# --- besides ------------------------------------------------------------------------------------
 
 
 def _fork_and_fit(case: Case, expected: str) -> None:

@@ -13,7 +13,12 @@ from benchmarks.digest_cases import own_impurity, own_log_loss, own_loss, own_sp
 from benchmarks.digest_tables import Random, Settings
 from hornbeam.params import constraints_of
 
-SMALL = {"n_estimators": 5, "n_iter_no_change": 3}  # a few of these are as good as many
+SMALL = {
+    "n_estimators": 5,
+    "n_iter_no_change": 3,
+    "max_samples": 500,
+    "max_features": 300,
+}  # a few of these are as good as many
 FIXED: Settings = {"verbose": 0}
 HUGE = (1_000, 2**31, 10**12)
 OWN = {
@@ -60,7 +65,7 @@ def _random_value(rng: Random, name: str, key: str, constraints: list[Any]) -> A
         return [0.5, 0.01, [0.1, 0.9], [0.2, 0.5, 0.8]][rng.integers(4)]
     constraint = constraints[rng.integers(len(constraints))]
     if isinstance(constraint, Interval):
-        return _number(rng, constraint, SMALL.get(key))
+        return _number(rng, constraint, SMALL.get(key), name.startswith("Bagging"))
     if isinstance(constraint, (StrOptions, Options)):
         return sorted(constraint.options)[rng.integers(len(constraint.options))]
     if constraint == "boolean":
@@ -68,12 +73,14 @@ def _random_value(rng: Random, name: str, key: str, constraints: list[Any]) -> A
     return None if constraint is None else ...
 
 
-def _number(rng: Random, interval: Interval, most: int | None) -> Any:
+def _number(rng: Random, interval: Interval, most: int | None, is_bagging: bool) -> Any:
     """A number within the limits, at times at or near one of them, at times huge."""
     low, high = interval.left, interval.right
     if interval.type is Integral:
         if low is None:
             return int(high) - int(rng.integers(2))
+        if is_bagging and rng.random() < 0.1:
+            return HUGE[2]  # which must be refused
         top = most or (HUGE[rng.integers(3)] if rng.random() < 0.1 else low + 30)
         drawn = low + int((top - low) * rng.random() ** 2)
         return int(drawn if high is None else min(drawn, high))

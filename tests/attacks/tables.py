@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from benchmarks.digest_tables import TARGETS, WEIGHTS, Random, Settings, Table, strange_rows
 from benchmarks.datasets import Array
+from benchmarks.digest_tables import TARGETS, WEIGHTS, Random, Settings, Table, strange_rows
 
 SIZES = (1, 2, 3, 5, 8, 20, 63, 64, 65, 130, 400)
 SIZE_ODDS = np.array([1, 2, 2, 2, 3, 6, 2, 2, 2, 6, 4]) / 32.0

@@ -51,14 +51,13 @@ from hornbeam.data.target import (
     warn_weightless,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
-from hornbeam.errors import ModelFileError
+from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.fitting import fitting, forget
 from hornbeam.output.state import (
     check_classes,
     check_sample_size,
     check_weight,
     checked_params,
-    contradictions,
     has_model,
     whole,
 )
@@ -431,6 +430,8 @@ def _count(name: str, value: int | float, limit: int, replace: bool) -> int:
             f"{name}={value} is more than the {limit} there are, and they are drawn without "
             f"replacement. Choose at most {limit}."
         )
+    if value > MAX_ROWS:
+        raise ValueError(f"{name}={value} is more than can be drawn: choose at most {MAX_ROWS}.")
     return int(value)
 
 

@@ -291,13 +291,14 @@ def numbers_to_categories(column: Numbers, title: str) -> Categories:
     values = column.values
     present = np.ones(len(values), np.bool_) if column.missing is None else ~column.missing
     if values.dtype.kind == "f":
+        values = values.astype(np.float64, copy=False)  # of longdouble some become equal
         present &= ~np.isnan(values)
     distinct, inverse = np.unique(values[present], return_inverse=True)
     if values.dtype.kind == "f":
-        distinct = distinct.astype(np.float64) + 0.0  # -0.0 is 0.0, whichever comes first
+        distinct = distinct + 0.0  # -0.0 is 0.0, whichever comes first
         if np.isinf(distinct).any():
             row = int(np.flatnonzero(np.isinf(values) & present)[0])
-            refuse_infinity(title, values[row], row, values.dtype)
+            refuse_infinity(title, column.values[row], row, column.values.dtype)
         whole = (distinct == np.trunc(distinct)) & (np.abs(distinct) <= EXACT_INTEGERS)
         if whole.all():  # beyond, a whole number would pretend to digits that a float has not
             distinct = np.array([int(value) for value in distinct], object)

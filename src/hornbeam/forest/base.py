@@ -10,6 +10,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -139,8 +140,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """A tree that reads the data; its errors name the forest."""
         template = self._template()
         wary = getattr(self, "category_split", None) in ("auto", *WARY)
-        own = {"_deal_rare": wary, "_wide_cuts": WIDE_CUTS}  # see `encode_bins`
-        template.__class__ = type(type(self).__name__, (type(template),), own)
+        template.__class__ = _reading(type(template), type(self).__name__, wary)
         return template
 
     def _refine(self, task: Task, template: CartTree, schema: Schema) -> Task:
@@ -428,6 +428,12 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+@lru_cache(maxsize=64)  # scikit-learn looks through every new class, which takes time
+def _reading(tree: type[CartTree], name: str, wary: bool) -> type[CartTree]:
+    """A kind of tree that reads data under the name of a forest (see `encode_bins`)."""
+    return type(name, (tree,), {"_deal_rare": wary, "_wide_cuts": WIDE_CUTS})
 
 
 def one_hot_leaves(store: ForestStore, leaves: Array) -> scipy.sparse.csr_matrix:

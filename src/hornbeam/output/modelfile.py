@@ -28,7 +28,7 @@ import os
 from typing import Any
 
 from hornbeam.dtypes import Array
-from hornbeam.errors import ModelFileError
+from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.output.atomic import read_regular_file, replace_file
 from hornbeam.output.packing import pack_trees, take, take_array, take_trees
 from hornbeam.output.registry import (
@@ -38,7 +38,6 @@ from hornbeam.output.registry import (
     new_estimator,
     register_estimator,
 )
-from hornbeam.output.state import contradictions
 from hornbeam.output.values import UnavailableFunction, decode_value, encode_value, parse_json
 
 __all__ = [

@@ -9,14 +9,13 @@ import numpy as np
 
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
-from hornbeam.errors import ModelFileError
+from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.output.modelfile import new_estimator, pack_trees, save_model, take, take_trees
 from hornbeam.output.state import (
     check_classes,
     check_shares,
     checked_state,
     columns_of,
-    contradictions,
     has_model,
     whole,
 )

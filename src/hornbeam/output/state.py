@@ -7,8 +7,7 @@ have refused or could not have made. What differs is only where the arrays come 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,26 +21,8 @@ from hornbeam.fitting import is_learnt
 from hornbeam.output.validate import checked_array
 from hornbeam.params import check_values
 
-
 # Shares of classes are sums of weights over their sum: rounding moves them by far less.
 _SHARES_AT_MOST_OFF = 1e-6
-
-
-@contextmanager
-def contradictions(what: str) -> Iterator[None]:
-    """Whatever hostile content provokes in the checks of it becomes a `ModelFileError`.
-
-    Parameters
-    ----------
-    what : str
-        What is checked, as the subject of a sentence.
-    """
-    try:
-        yield
-    except (ModelFileError, MemoryError):  # a good model may be too large for this machine
-        raise
-    except Exception as error:
-        raise ModelFileError(f"{what} contradicts itself: {error}") from error
 
 
 def checked_params(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
