@@ -8,7 +8,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tests.attacks.guard import Attack, Report, attack_guarded, attack_here
+from tests.attacks.guard import (
+    SILENCE_SECONDS,
+    Attack,
+    Report,
+    attack_guarded,
+    attack_here,
+)
 
 NAMES = ("bounds", "files", "inputs", "interrupts")
 
@@ -32,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.here:
             attack_here(attack, module)
             continue
-        report = attack_guarded(attack, getattr(module, "ENVIRONMENT", dict)())
+        silence = getattr(module, "SILENCE_SECONDS", SILENCE_SECONDS)
+        report = attack_guarded(attack, getattr(module, "ENVIRONMENT", dict)(), silence)
         failed += len(report.failures)
         _print(attack, report)
     return 1 if failed else 0

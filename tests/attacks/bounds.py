@@ -44,6 +44,7 @@ FAMILIES = {
     "bagging": ("BaggingClassifier", "BaggingRegressor"),
 }
 KINDS = tuple(FAMILIES)
+SILENCE_SECONDS = 300.0  # a new kind of kernel may have to be compiled, on busy cores
 METHODS = ("predict", "apply", "predict_proba", "decision_function", "score_samples", "transform")
 LEAF_METHODS = ("predict_quantiles", "predict_interval")
 

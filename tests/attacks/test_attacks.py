@@ -57,7 +57,7 @@ def test_interrupts_leave_nothing_behind(kind: str) -> None:
 def test_random_fits_stay_inside_of_their_arrays() -> None:
     from tests.attacks import bounds
 
-    report = attack_guarded(rounds("bounds", "quinlan", 8), bounds.ENVIRONMENT())
+    report = attack_guarded(rounds("bounds", "quinlan", 8), bounds.ENVIRONMENT(), 300.0)
     assert not report.failures
     assert report.counts["fitted"] > 0
 
@@ -93,11 +93,10 @@ def test_what_fails_is_reported_with_its_place() -> None:
 )
 def test_crashes_and_hangs_are_noticed(crime: str, sign: str, monkeypatch: Any) -> None:
     """The rounds after a fatal one are run in another process."""
-    monkeypatch.setattr(guard, "SILENCE_SECONDS", 1.0)
     fatal = VICTIM.format(f"{crime} if number == 2 else 'fine'")
     monkeypatch.setattr(guard, "COMMAND", (sys.executable, "-c", fatal))
     begun = time.monotonic()
-    report = attack_guarded(rounds("inputs", "any", 5), {})
+    report = attack_guarded(rounds("inputs", "any", 5), {}, silence=1.0)
     assert report.counts == {"fine": 4, "failed": 1}
     assert "round 2" in report.failures[0] and sign in report.failures[0]
     assert time.monotonic() - begun < 60.0

@@ -172,6 +172,9 @@ def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None
     if missing is not None:
         items = [None if gone else item for item, gone in zip(items, missing, strict=True)]
     kind_of = {kind: _object_kind(kind) for kind in set(map(type, items))}
+    if any(issubclass(kind, decimal.Decimal) for kind in kind_of):
+        items = [_quiet(item) for item in items]
+        kind_of = {kind: _object_kind(kind) for kind in set(map(type, items))}
     kinds = set(kind_of.values()) - {"missing"}
     if len(kinds) == 2 and "number" in kinds:
         kinds -= _only_nan(items, kind_of)
@@ -182,6 +185,11 @@ def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None
     if kinds in ({"string"}, {"bool"}):
         return from_strings(items, dtype)
     _refuse_objects(items, kind_of, title)
+
+
+def _quiet(item: Any) -> Any:
+    """A signalling NaN, which can be neither compared nor hashed, as one that is silent."""
+    return np.nan if isinstance(item, decimal.Decimal) and item.is_snan() else item
 
 
 def _only_nan(items: list[Any], kind_of: dict[type, str]) -> set[str]:
@@ -212,7 +220,7 @@ def _object_numbers(items: list[Any], title: str, dtype: str, types: set[type]) 
             except OverflowError:
                 continue
     try:
-        values = _floats_of(items)
+        values = np.array(items, np.float64)
     except OverflowError:
         row = next(i for i, item in enumerate(items) if _too_large(item))
         refuse_integer(title, items[row], row)
@@ -220,13 +228,6 @@ def _object_numbers(items: list[Any], title: str, dtype: str, types: set[type]) 
         if isinstance(items[large], (int, np.integer)) and int(values[large]) != items[large]:
             refuse_integer(title, items[large], large)
     return Numbers(values, missing, dtype)
-
-
-def _floats_of(items: list[Any]) -> Array:
-    try:
-        return np.array(items, np.float64)
-    except ValueError:  # a signalling NaN among decimals
-        return np.array([np.nan if is_missing(item) else item for item in items], np.float64)
 
 
 def _too_large(item: Any) -> bool:
@@ -291,7 +292,8 @@ def numbers_to_categories(column: Numbers, title: str) -> Categories:
     values = column.values
     present = np.ones(len(values), np.bool_) if column.missing is None else ~column.missing
     if values.dtype.kind == "f":
-        values = values.astype(np.float64, copy=False)  # of longdouble some become equal
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float64, copy=False)  # of longdouble some become equal
         present &= ~np.isnan(values)
     distinct, inverse = np.unique(values[present], return_inverse=True)
     if values.dtype.kind == "f":
