@@ -6,6 +6,9 @@ are for the cases that a caller may want to catch by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ModelFileError(ValueError):
     """A model file (or a pickled model) is damaged, hostile, or not a model at all.
@@ -26,3 +29,34 @@ class UnavailableFunctionError(RuntimeError):
 
 class MissingDependencyError(ImportError):
     """An optional package is needed for this call; the message says how to get it."""
+
+
+@contextmanager
+def contradictions(what: str) -> Iterator[None]:
+    """Whatever hostile content provokes in the checks of it becomes a `ModelFileError`.
+
+    Parameters
+    ----------
+    what : str
+        What is checked, as the subject of a sentence.
+    """
+    try:
+        yield
+    except (ModelFileError, MemoryError):  # a good model may be too large for this machine
+        raise
+    except Exception as error:
+        raise ModelFileError(f"{what} contradicts itself: {error}") from error
+
+
+def rebuilt(cls: type, *arguments: object) -> object:
+    """Make a part of a pickled model; what its constructor makes of hostile content is a sentence.
+
+    Parameters
+    ----------
+    cls : type
+        A class whose ``__reduce__`` names this function.
+    *arguments : object
+        What its constructor takes.
+    """
+    with contradictions("The pickled model"):
+        return cls(*arguments)

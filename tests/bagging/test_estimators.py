@@ -321,6 +321,7 @@ def test_a_progress_bar_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"kind": "boosting"}, "'kind' parameter"),
         ({"max_samples": 301, "kind": "pasting"}, "max_samples=301 is more than the 300"),
+        ({"max_samples": 10**12}, "max_samples=1000000000000 is more than can be drawn"),
         ({"max_features": 9}, "max_features=9 is more than the 8"),
         ({"kind": "subspaces", "oob_score": True}, "every member sees all 300 rows"),
         ({"n_estimators": 0}, "'n_estimators' parameter"),

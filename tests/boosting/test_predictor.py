@@ -6,10 +6,12 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hornbeam as hb
 from hornbeam.boosting.predictor import Predictor
+from hornbeam.errors import ModelFileError
 from hornbeam.tree.ensemble import Ensemble
 
 N_FEATURES = 28
@@ -113,3 +115,40 @@ def test_pickle(ensemble, table):
     np.testing.assert_array_equal(again(table), predict(table))
     np.testing.assert_array_equal(again(table[0]), predict(table[0]))
     assert again.classes.tolist() == [0, 1]
+
+
+def changed(predict, field, values):
+    """A pickle of a predictor whose first tree is not as it was."""
+    again = pickle.loads(pickle.dumps(predict))
+    object.__setattr__(again.ensemble.trees[0], field, values)
+    return pickle.dumps(again)
+
+
+def test_hostile_pickles_are_refused_before_any_kernel_runs(ensemble):
+    predict = Predictor(ensemble, None, N_FEATURES)
+    tree = ensemble.trees[0]
+    for field, sentence in (("first_child", "level by level"), ("feature", "has 28 features")):
+        values = getattr(tree, field).copy()
+        values[0] = 0 if field == "first_child" else 10**6  # a row would go round for ever
+        with pytest.raises(ModelFileError, match=sentence):
+            pickle.loads(changed(predict, field, values))
+    for field in ("feature", "set_start", "value"):
+        with pytest.raises(ModelFileError):
+            pickle.loads(changed(predict, field, "text"))
+    for name, value in (("link", 3), ("n_jobs", []), ("n_features", -1), ("n_features", None)):
+        again = pickle.loads(pickle.dumps(predict))
+        setattr(again, name, value)
+        with pytest.raises(ModelFileError, match=name):
+            pickle.loads(pickle.dumps(again))
+
+
+def test_predictors_with_categories_come_back():
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{number}" for number in range(90)], object)[rng.integers(90, size=500)]
+    frame = pd.DataFrame({"x": rng.normal(size=500), "word": words})
+    y = rng.normal(size=90)[pd.factorize(words)[0]] + frame["x"]
+    model = hb.GradientBoostingRegressor(n_estimators=5, category_smooth=1.0, random_state=0)
+    predict = model.fit(frame, y).predictor()
+    rows = np.column_stack([frame["x"], rng.integers(-3, 200, 500)])
+    again = pickle.loads(pickle.dumps(predict))
+    np.testing.assert_array_equal(again(rows), predict(rows))

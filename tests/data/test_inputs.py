@@ -288,6 +288,24 @@ def test_objects_that_are_numbers(values: list[Any]) -> None:
     np.testing.assert_array_equal(matrix[:, 0], [1, 2, np.nan])
 
 
+def test_a_signalling_nan_is_missing() -> None:
+    signal, plain = decimal.Decimal("sNaN"), decimal.Decimal("NaN")
+    frame = pd.DataFrame({"a": pd.Series([signal, plain, decimal.Decimal(2)], dtype=object)})
+    np.testing.assert_array_equal(matrix_of(frame)[:, 0], [np.nan, np.nan, 2.0])
+    schema, _ = learn(pd.DataFrame({"a": pd.Series([signal, "u", "v"], dtype=object)}))
+    assert schema.columns[0].categories == ("u", "v")
+
+
+def test_wide_numbers_are_the_categories_that_float64_makes_of_them() -> None:
+    near = np.longdouble(1) + np.finfo(np.longdouble).eps  # 1.0 as float64
+    X = np.array([[1.0], [near], [2.0]], np.longdouble)
+    schema, matrix = learn(X, categorical_features=[0])
+    assert matrix[0] == matrix[1] != matrix[2] and schema.n_categories.tolist() == [2]
+    if np.finfo(np.longdouble).max > np.finfo(np.float64).max:
+        with pytest.raises(ValueError, match="too large"):
+            schema.read(X * np.longdouble(10) ** 400)
+
+
 def test_decimals_are_numbers() -> None:
     values = [decimal.Decimal("1.25"), None]
     for X in (pl.DataFrame({"a": values}), pa.table({"a": values})):

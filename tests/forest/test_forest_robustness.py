@@ -42,6 +42,16 @@ def expected() -> list[tuple[str, bytes]]:
     return [fit_and_apply(number) for number in range(len(MODELS))]
 
 
+def test_a_fit_makes_no_new_class() -> None:
+    """Scikit-learn looks through each of them, and drops an alarm that comes meanwhile."""
+    forest = hb.RandomForestRegressor(n_estimators=2, random_state=0)
+    kinds = []
+    for _ in range(2):
+        forest.fit(np.arange(20.0)[:, None], np.arange(20.0))
+        kinds.append(set(hb.DecisionTreeRegressor.__subclasses__()))
+    assert kinds[0] == kinds[1]
+
+
 def test_eight_python_threads_fit_and_predict_at_once(expected: Any, in_eight_threads: Any) -> None:
     def work(seed: int) -> None:
         for turn in range(3):

@@ -229,3 +229,34 @@ def test_every_array_of_a_pickle(name: str) -> None:
             if put is not None:
                 put(array)
     assert refused > 2 * n_arrays > 0
+
+
+@pytest.mark.parametrize("name", ["tree classifier", "two outputs", "id3", "c45"])
+@pytest.mark.parametrize("value", [0.25, -1.0, 1e15])
+def test_what_is_no_share_of_a_class_is_refused(name: str, value: float) -> None:
+    model = trained(name)
+    data, arrays = model_bytes(model), load_arrays(model_bytes(model))
+    arrays["trees.value"][-1, 0] = value
+    with pytest.raises(ModelFileError, match="holds no shares of classes"):
+        load_model_bytes(forged(data, arrays=arrays))
+    forged_model = copy.deepcopy(model)
+    forged_model.tree_.value[-1, 0] = value
+    with pytest.raises(ModelFileError, match="holds no shares of classes"):
+        pickle.loads(pickle.dumps(forged_model))
+
+
+def test_what_is_no_share_of_a_class_in_a_forest_is_refused() -> None:
+    data = model_bytes(trained("forest classifier"))
+    arrays = load_arrays(data)
+    arrays["forest.table"][0] *= 2.0
+    with pytest.raises(ModelFileError, match="holds no shares of classes"):
+        load_model_bytes(forged(data, arrays=arrays))
+
+
+@pytest.mark.parametrize("name", ["boosted values", "isolation", "planes"])
+@pytest.mark.parametrize("trees", [("x",), 3, None])
+def test_parts_that_are_none_are_refused_in_words(name: str, trees: Any) -> None:
+    model = copy.deepcopy(trained(name))
+    vars(model.ensemble_)["trees"] = trees
+    with pytest.raises(ModelFileError, match="The pickled model"):
+        pickle.loads(pickle.dumps(model))

@@ -498,6 +498,12 @@ BAD_Y: dict[str, tuple[Any, Any, type[Exception], str]] = {
         ValueError,
         r"y holds the integer 1152921504606846977 in row 1, which is beyond 2\*\*53",
     ),
+    "beyond float64": (
+        [Regressor],
+        [10**400] + [1] * 39,
+        ValueError,
+        "y holds the integer 1000.*float64 has no room",
+    ),
     "dates": (
         [Regressor],
         np.array(["2020-01-01"] * 40, "M8[D]"),

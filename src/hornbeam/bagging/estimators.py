@@ -52,7 +52,7 @@ from hornbeam.data.target import (
     warn_column_vector,
     warn_weightless,
 )
-from hornbeam.dtypes import Array
+from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.fitting import fitting, forget
 from hornbeam.output.modelfile import register_estimator
 from hornbeam.output.registry import is_registered
@@ -389,6 +389,8 @@ def _count(name: str, value: int | float, limit: int, replace: bool) -> int:
             f"{name}={value} is more than the {limit} there are, and they are drawn without "
             f"replacement. Choose at most {limit}."
         )
+    if value > MAX_ROWS:
+        raise ValueError(f"{name}={value} is more than can be drawn: choose at most {MAX_ROWS}.")
     return int(value)
 
 

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.dtypes import NODE, Array
+from hornbeam.dtypes import NODE, SUBSET, WORD_BITS, Array
+from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.kernels.ensemble import GROUP, EnsembleTask, predict_rows
+from hornbeam.output.state import finite_array, whole
+from hornbeam.output.validate import validate_tree
 from hornbeam.runtime.views import make_slots
 from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.storage import TREE_FIELDS, Tree
 
 
 class Predictor:
@@ -76,7 +80,7 @@ class Predictor:
             self(np.zeros(self.n_features, dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Predictor, (self.ensemble, self.link, self.n_features, self.classes, self.n_jobs)
+        return _unpickled, (self.ensemble, self.link, self.n_features, self.classes, self.n_jobs)
 
     def __call__(self, rows: Any) -> Any:
         """Predict one row or several."""
@@ -120,3 +124,31 @@ class Predictor:
             f"the predictor got an array of shape {rows.shape}, but takes one row of "
             f"{self.n_features} numbers or rows of shape (n, {self.n_features})"
         )
+
+
+def _unpickled(ensemble: Any, link: Any, n_features: Any, classes: Any, n_jobs: Any) -> Predictor:
+    """A predictor out of a pickle: nobody vouches for its trees, and it runs kernels at once."""
+    with contradictions("The pickled predictor"):
+        if not isinstance(ensemble, Ensemble):
+            raise ModelFileError("The pickled predictor has an ensemble that is none.")
+        if link is not None and not callable(link):
+            raise ModelFileError("The pickled predictor has a link that is no function.")
+        if n_jobs is not None:
+            whole({"n_jobs": n_jobs}, "n_jobs", -(2**31), 2**31 - 1)
+        n_columns = whole({"n_features": n_features}, "n_features", 1, 2**31 - 1)
+        trees = _checked_trees(ensemble.trees, n_columns)
+        start = finite_array(ensemble.start, "start")
+        again = Ensemble(trees, ensemble.score_of_tree, ensemble.n_scores, start)
+        return Predictor(again, link, n_columns, classes, n_jobs)
+
+
+def _checked_trees(trees: tuple[Tree, ...], n_features: int) -> list[Tree]:
+    """The trees, checked as those of a model are; which columns are categories they say alone."""
+    n_columns = min(n_features, 1 + max((int(tree.feature.max()) for tree in trees), default=0))
+    n_words = np.zeros(max(1, n_columns), np.int64)
+    for tree in trees:
+        asks = tree.kind == SUBSET
+        np.maximum.at(n_words, tree.feature[asks], np.diff(tree.set_start)[asks])
+    columns = len(n_words), 1, WORD_BITS * n_words, n_words > 0
+    fields = ({name: getattr(tree, name) for name in TREE_FIELDS} for tree in trees)
+    return [validate_tree(arrays, *columns) for arrays in fields]

@@ -137,7 +137,9 @@ def is_missing(value: Any) -> bool:
     """Whether a value stands for "unknown": None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(value, (float, np.floating, decimal.Decimal, np.datetime64, np.timedelta64)):
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()  # one that signals cannot be compared
+    if isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)):
         return bool(value != value)
     return False
 
@@ -170,6 +172,9 @@ def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None
     if missing is not None:
         items = [None if gone else item for item, gone in zip(items, missing, strict=True)]
     kind_of = {kind: _object_kind(kind) for kind in set(map(type, items))}
+    if any(issubclass(kind, decimal.Decimal) for kind in kind_of):
+        items = [_quiet(item) for item in items]
+        kind_of = {kind: _object_kind(kind) for kind in set(map(type, items))}
     kinds = set(kind_of.values()) - {"missing"}
     if len(kinds) == 2 and "number" in kinds:
         kinds -= _only_nan(items, kind_of)
@@ -180,6 +185,11 @@ def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None
     if kinds in ({"string"}, {"bool"}):
         return from_strings(items, dtype)
     _refuse_objects(items, kind_of, title)
+
+
+def _quiet(item: Any) -> Any:
+    """A signalling NaN, which can be neither compared nor hashed, as one that is silent."""
+    return np.nan if isinstance(item, decimal.Decimal) and item.is_snan() else item
 
 
 def _only_nan(items: list[Any], kind_of: dict[type, str]) -> set[str]:
@@ -282,13 +292,15 @@ def numbers_to_categories(column: Numbers, title: str) -> Categories:
     values = column.values
     present = np.ones(len(values), np.bool_) if column.missing is None else ~column.missing
     if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float64, copy=False)  # of longdouble some become equal
         present &= ~np.isnan(values)
     distinct, inverse = np.unique(values[present], return_inverse=True)
     if values.dtype.kind == "f":
-        distinct = distinct.astype(np.float64) + 0.0  # -0.0 is 0.0, whichever comes first
+        distinct = distinct + 0.0  # -0.0 is 0.0, whichever comes first
         if np.isinf(distinct).any():
             row = int(np.flatnonzero(np.isinf(values) & present)[0])
-            refuse_infinity(title, values[row], row, values.dtype)
+            refuse_infinity(title, column.values[row], row, column.values.dtype)
         whole = (distinct == np.trunc(distinct)) & (np.abs(distinct) <= EXACT_INTEGERS)
         if whole.all():  # beyond, a whole number would pretend to digits that a float has not
             distinct = np.array([int(value) for value in distinct], object)

@@ -218,6 +218,12 @@ def read_values(y: Any, name: str) -> Array:
     try:
         with np.errstate(over="ignore"):
             values: Array = columns.astype(np.float64, copy=False)
+    except OverflowError as error:
+        largest = max((v for v in columns.ravel().tolist() if isinstance(v, int)), key=abs)
+        raise ValueError(
+            f"y holds the integer {short(largest)}, for which float64 has no room. Divide y by a "
+            "power of ten."
+        ) from error
     except (TypeError, ValueError) as error:
         rows = enumerate(columns.tolist())
         value, row = next((v, i) for i, r in rows for v in r if not _is_number(v))

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from hornbeam.dtypes import FEATURE, NODE, STAT, THRESHOLD, WORD, Array
-from hornbeam.errors import ModelFileError
+from hornbeam.errors import ModelFileError, rebuilt
 from hornbeam.forest.isolation_growth import Planes
 from hornbeam.kernels.isolation import BLOCK_ROWS, PlaneForest, PlaneTask, add_plane_paths
 from hornbeam.output.modelfile import take_array
@@ -45,7 +45,7 @@ class PlaneEnsemble:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PlaneEnsemble, (self.trees, self.planes)
+        return rebuilt, (PlaneEnsemble, self.trees, self.planes)
 
     @property
     def n_trees(self) -> int:

@@ -18,7 +18,7 @@ from hornbeam.forest.validate import check_pickled, check_store
 from hornbeam.kernels.state import CATEGORY_CODES
 from hornbeam.output.modelfile import take, take_array
 from hornbeam.output.savable import SavableModel
-from hornbeam.output.state import finite_array, known_text, whole
+from hornbeam.output.state import check_shares, finite_array, known_text, whole
 from hornbeam.output.validate import checked_array
 
 
@@ -116,6 +116,8 @@ def _check_numbers(state: dict[str, Any]) -> None:
     known_text(state, "category_split_", CATEGORY_CODES)
     if store.by_table != ("classes_" in state or store.n_values > 1):
         raise ModelFileError("The leaves do not predict what the forest does.")
+    for name in ("table", "inner_value"):
+        check_shares(state, getattr(store, name), name)
     expected = (store.n_trees, n_features)
     if finite_array(state.get("tree_gains_"), "gains", 2).shape != expected:
         raise ModelFileError(f"gains must be {expected} finite numbers.")

@@ -38,7 +38,7 @@ import os
 from typing import Any
 
 from hornbeam.dtypes import Array
-from hornbeam.errors import ModelFileError
+from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.output.atomic import read_regular_file, replace_file
 from hornbeam.output.packing import pack_trees, take, take_array, take_trees
 from hornbeam.output.pickles import Pickles
@@ -291,13 +291,9 @@ def _read_model(model: Any, arrays: dict[str, Array], allow_pickle: bool, depth:
     cls = find_estimator(model["estimator"])
     members = _read_members(cls, model["members"], arrays, allow_pickle, depth)
     parts = (members,) if _has_members(cls) else ()
-    try:
+    with contradictions("The model in the file"):
         entries = decode_value(model["model"], 0, Pickles(allow_pickle, arrays))
         estimator = cls._from_model(entries, arrays, *parts)
-    except (ModelFileError, MemoryError):  # a good file may be too large for this machine
-        raise
-    except Exception as error:  # whatever a hostile header provoked
-        raise ModelFileError(f"The model in the file contradicts itself: {error}") from error
     _refuse_rest("entry", entries)
     _refuse_rest("array", arrays)
     return estimator

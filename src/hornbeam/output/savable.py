@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.data.reader import columns_of
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
-from hornbeam.errors import ModelFileError
+from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.output.modelfile import new_estimator, pack_trees, save_model, take, take_trees
-from hornbeam.output.state import check_classes, checked_state, columns_of, has_model, whole
+from hornbeam.output.state import (
+    check_classes,
+    check_shares,
+    checked_state,
+    has_model,
+    whole,
+)
 from hornbeam.output.validate import validated_state
 from hornbeam.tree.storage import Tree
 
@@ -44,7 +51,8 @@ class Savable:
         raise NotImplementedError
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        checked = self._checked_state(state) if has_model(state) else state
+        with contradictions("The pickled model"):
+            checked = self._checked_state(state) if has_model(state) else state
         super().__setstate__(checked)  # type: ignore[misc]
 
 
@@ -110,6 +118,7 @@ class SavableTree(SavableModel):
         if len(trees) != 1:
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]
+        check_shares(vars(estimator), estimator.tree_.value, "value")
         return estimator
 
     @classmethod
@@ -118,6 +127,7 @@ class SavableTree(SavableModel):
         if "tree_" not in state:
             raise ModelFileError("The pickled model has no tree_.")
         state.update(validated_state(state, cls._may_list))
+        check_shares(state, state["tree_"].value, "value")
 
 
 def _listed_classes(estimator: Any) -> list[Array] | None:

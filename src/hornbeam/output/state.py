@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from hornbeam.data.reader import columns_of
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.fitting import is_learnt
 from hornbeam.output.validate import checked_array
 from hornbeam.params import check_values
+
+# Shares of classes are sums of weights over their sum: rounding moves them by far less.
+_SHARES_AT_MOST_OFF = 1e-6
 
 
 def checked_params(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,14 +88,6 @@ def has_model(state: Mapping[str, Any]) -> bool:
     return any(is_learnt(name) for name in state)
 
 
-def columns_of(schema: Schema) -> dict[str, Any]:
-    """The fitted attributes that say what columns there are."""
-    columns: dict[str, Any] = {"n_features_in_": schema.n_features}
-    if schema.named:
-        columns["feature_names_in_"] = np.array(schema.feature_names, dtype=object)
-    return columns
-
-
 def check_classes(cls: type[Any], state: Mapping[str, Any]) -> None:
     """Raise unless a classifier, and only it, has classes, and as many as it says."""
     classes, n_outputs = state.get("classes_"), state["n_outputs_"]
@@ -105,6 +101,29 @@ def check_classes(cls: type[Any], state: Mapping[str, Any]) -> None:
     counts = np.array([len(names) for names in listed])
     if not np.array_equal(np.atleast_1d(np.asarray(state.get("n_classes_"))), counts):
         raise ModelFileError(f"n_classes_ is not {counts.tolist()}, as the classes say.")
+
+
+def check_shares(state: Mapping[str, Any], values: Array, name: str) -> None:
+    """Raise unless the leaves of a classifier predict shares of the classes of each output.
+
+    Parameters
+    ----------
+    state : mapping
+        With ``n_classes_`` and checked ``classes_``, if it is a classifier.
+    values : array of shape (n, sum of n_classes_)
+        What they predict.
+    name : str
+        What it is called in an error.
+    """
+    if state.get("classes_") is None:
+        return
+    borders = np.cumsum(np.atleast_1d(state["n_classes_"]))[:-1]
+    for shares in np.split(values, borders, axis=1):
+        good = (shares >= 0.0).all(axis=1)
+        good &= np.abs(shares.sum(axis=1) - 1.0) <= _SHARES_AT_MOST_OFF
+        if not good.all():
+            place = int(np.argmin(good))
+            raise ModelFileError(f"{name}[{place}] holds no shares of classes: they add up to 1.")
 
 
 def _are_classes(names: Any) -> bool:

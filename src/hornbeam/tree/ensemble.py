@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from hornbeam.dtypes import MULTIWAY, NODE, SUBSET, THRESHOLD, WORD_BITS, Array
+from hornbeam.errors import rebuilt
 from hornbeam.kernels.ensemble import (
     ALL_BITS,
     BY_BITS,
@@ -73,7 +74,7 @@ class Ensemble:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ensemble, (self.trees, self.score_of_tree, self.n_scores, self.start)
+        return rebuilt, (Ensemble, self.trees, self.score_of_tree, self.n_scores, self.start)
 
     @property
     def n_trees(self) -> int:
