@@ -49,6 +49,7 @@ from hornbeam.kernels.boosting.sparse import (
     count_sparse_shared,
     prepare_sparse,
 )
+from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import address_of, compiled
@@ -194,13 +195,12 @@ class TreeGrower:
         nodes, words = int(self.words[s.WORD_NODES]), self.words
         words[:] = 0
         words[s.WORD_NODES] = nodes
-        fill = self.scores.loss.fill if with_slopes else 0
         if with_slopes:
             self.scores.reset_peaks()
         slots, own, size = self.slots, self.score_slots, self.size
 
         def work(rank: int) -> None:
-            rounds.advance(slots, own[rank], values, which, fill, rank, size)
+            rounds.advance(slots, own[rank], values, which, with_slopes, rank, size)
 
         run_team(work, size, words, self.seconds)
         if with_slopes:
@@ -289,9 +289,9 @@ class BoostedGrower(TreeGrower):
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
 
     @property
-    def peak(self) -> Array:
+    def peak(self) -> SlopePeak:
         """The largest slopes of the score that the next tree is grown for."""
-        return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.arrays.peak
+        return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.peak
 
     def take_slopes(self, which: int) -> None:
         """Take the slopes of one of several scores."""
@@ -488,7 +488,7 @@ def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: i
     )
 
 
-def _set_units(table: s.Table, peak: Array, slope: Array, scores: RowScores) -> tuple[float, float]:
+def _set_units(table: s.Table, peak: SlopePeak, slope: Array, scores: RowScores) -> tuple[float, float]:
     """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
 
     The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
@@ -503,8 +503,8 @@ def _set_units(table: s.Table, peak: Array, slope: Array, scores: RowScores) -> 
     hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
     gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)
     table.whole[s.LANE] = row_bits + hessian_bits
-    gradient_unit = unit(peak[0], gradient_bits)
-    hessian_unit = float(peak[1]) if equal_hessians else unit(peak[1], hessian_bits)
+    gradient_unit = unit(peak.gradient, gradient_bits)
+    hessian_unit = peak.hessian if equal_hessians else unit(peak.hessian, hessian_bits)
     if not equal_hessians and scores.heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
         gradients, hessians = np.abs(slope).reshape(-1, 2).sum(axis=0, dtype=STAT)
         gradient_unit = min(gradient_unit, unit(gradients, row_bits + gradient_bits - 1))

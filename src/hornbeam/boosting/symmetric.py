@@ -30,6 +30,7 @@ from hornbeam.kernels.boosting import symmetric as y
 from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import GROW_SIGNATURE
 from hornbeam.kernels.boosting.nodes import mark_sides
+from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
 from hornbeam.runtime.views import make_slots, new_arrays
@@ -103,11 +104,11 @@ class SymmetricGrower(TreeGrower):
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team, self.level)
 
     @property
-    def peaks(self) -> Array:
+    def peaks(self) -> list[SlopePeak]:
         """The largest slopes of each score."""
         if self.scores.loss.n_scores == 1:
-            return self.scores.peak.reshape(1, -1)
-        return np.array([desk.arrays.peak for desk in self.desks])
+            return [self.scores.peak]
+        return [desk.peak for desk in self.desks]
 
     def take_slopes(self) -> None:
         """Take the slopes of all scores, if there are several."""
@@ -134,9 +135,10 @@ class SymmetricGrower(TreeGrower):
 
     def _round_slopes(self) -> tuple[float, float]:
         """Make integers of the slopes; returns what one unit of each is worth, for all scores."""
-        real, peaks = self.table.real, self.peaks.max(axis=0)
-        equal = self.scores.equal_hessians
-        units = unit(peaks[0], _BITS), float(peaks[1]) if equal else unit(peaks[1], _BITS)
+        real, peaks = self.table.real, self.peaks
+        hessian = max(peak.hessian for peak in peaks)
+        gradient_unit = unit(max(peak.gradient for peak in peaks), _BITS)
+        units = gradient_unit, hessian if self.scores.equal_hessians else unit(hessian, _BITS)
         real[s.GRADIENT_UNIT], real[s.GRADIENT_SCALE] = units[0], 1 / units[0]
         real[s.HESSIAN_UNIT], real[s.HESSIAN_SCALE] = units[1], 1 / units[1]
         for which, desk in enumerate(self.desks):

@@ -215,17 +215,24 @@ def set_fields(slots: Array, first: int, group: Any, **values: Any) -> None:
         slots[place : place + field.width] = _slots_of(name, field, value)
 
 
+def read_notes(slots: Array, first: int, group: Any) -> Any:
+    """The numbers that kernels have left in the notes whose slots begin at ``first``."""
+    return group(*(_number_in(slots[first + f.place], f) for f in fields_of(group).values()))
+
+
 def place_of(group: Any, name: str) -> int:
     """The place of a field among the slots of its NamedTuple."""
     return fields_of(group)[name].place
 
 
-def new_arrays(group: Any, lengths: dict[str, int]) -> Any:
-    """A NamedTuple of this class with zeroed arrays of the given lengths."""
+def new_arrays(group: Any, lengths: dict[str, int], **others: Any) -> Any:
+    """A NamedTuple of this class with zeroed arrays of the given lengths; ``others`` as given."""
     fields = fields_of(group)
-    return group(
-        *(np.zeros(lengths[name], NUMPY_TYPES[fields[name].annotation]) for name in group._fields)
-    )
+    arrays = {
+        name: np.zeros(length, NUMPY_TYPES[fields[name].annotation])
+        for name, length in lengths.items()
+    }
+    return group(**arrays, **others)
 
 
 def _slots_of(name: str, field: Field, value: Any) -> list[int]:
@@ -249,6 +256,12 @@ def _slots_of(name: str, field: Field, value: Any) -> list[int]:
         return [step_address(value)]
     _check_step(name, declared, value.declared)
     return [value.addresses.ctypes.data, value.addresses.size]
+
+
+def _number_in(word: Any, field: Field) -> Any:
+    kinds = {"int": np.int64, "bool": np.int64, "float": np.float64, "Bits": np.uint64}
+    number = word.view(kinds[field.annotation]).item()
+    return bool(number) if field.annotation == "bool" else number
 
 
 def _check_step(name: str, declared: Any, found: set[Any]) -> None:
