@@ -488,7 +488,9 @@ def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: i
     )
 
 
-def _set_units(table: s.Table, peak: SlopePeak, slope: Array, scores: RowScores) -> tuple[float, float]:
+def _set_units(
+    table: s.Table, peak: SlopePeak, slope: Array, scores: RowScores
+) -> tuple[float, float]:
     """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
 
     The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of

@@ -415,7 +415,9 @@ def make_measure(value: Callable[..., Any], variant: str | None) -> Any:
         total = 0.0
         for k in range(rows.n_scores):
             for i in range(first, last):
-                total += weight[i * weight_step] * value(target[i], score[k * n_rows + i], settings, k)
+                total += weight[i * weight_step] * value(
+                    target[i], score[k * n_rows + i], settings, k
+                )
         return total
 
     return step(MeasureLoss, variant)(measure)

@@ -10,19 +10,14 @@ from numba import float64, int64, types, uint64
 from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.state import (
     CHUNK,
-    FORGET_LEAVES,
     MEMBER_WORDS,
     MISSING,
-    N_DRAWN,
-    N_ROWS,
     NODES_AT,
     ROWS_AT,
-    SPARSE,
-    STRIDE,
     TABLE_AT,
     TEAM_AT,
-    WALK_ROWS,
     WORD_COUNTS,
+    WORD_DRAWN,
     WORD_FLAGS,
     WORD_MOVES,
     WORD_NODES,
@@ -32,13 +27,13 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
+from hornbeam.kernels.boosting.steps import ForgetLeaves, WalkRows
 from hornbeam.kernels.slopes import load_loss
 from hornbeam.runtime.atomics import (
     STOP,
     atomic_add,
     atomic_load,
     barrier,
-    call_address,
 )
 from hornbeam.runtime.kernel import kernel, part, step
 from hornbeam.runtime.pointers import bare
@@ -47,8 +42,8 @@ from hornbeam.runtime.pointers import bare
 @part
 def code_at(table, row, feature):
     """The code of one cell of the table."""
-    if not table.whole[SPARSE]:
-        code = int64(table.by_row[row * table.whole[STRIDE] + table.column[feature]])
+    if not table.shape.is_sparse:
+        code = int64(table.by_row[row * table.shape.stride + table.column[feature]])
         return own_code(table, feature, code)
     start, stop = table.cell_start[feature], table.cell_start[feature + 1]
     low, high = table.entry_start[row], table.entry_start[row + 1]
@@ -85,7 +80,7 @@ def walk(table, nodes, row):
 @part
 def note_leaves(table, rows, nodes, team):
     """Write the leaf of every drawn row, chunk by chunk of all leaves."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     mine = atomic_add(team.words, WORD_FLAGS, 1)
     chunk = int64(0)
     for node in range(team.words[WORD_NODES]):
@@ -100,28 +95,27 @@ def note_leaves(table, rows, nodes, team):
             chunk += 1
 
 
-@step
-def forget_leaves(slots, unused, unused_too, none, nothing, rank):
+@step(ForgetLeaves)
+def forget_leaves(slots):
     """Note that no row's leaf is known, by all threads."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    words, n_rows = load_team(slots, TEAM_AT).words, table.whole[N_ROWS]
+    words, n_rows = load_team(slots, TEAM_AT).words, table.shape.n_rows
     while True:
         start = CHUNK * atomic_add(words, WORD_SEARCH, 1)
         if start >= n_rows:
-            return 0.0
+            return
         for row in range(start, min(start + CHUNK, n_rows)):
             rows.leaf[row] = -1
 
 
-@step
-def walk_rows(slots, start, stop, unused, unused_too, rank):
+@step(WalkRows)
+def walk_rows(slots, start, stop):
     """Find the leaves of those rows of a chunk that were not drawn for the tree."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     leaf = load_rows(slots, ROWS_AT).leaf
     for row in range(start, stop):
         if leaf[row] < 0:
             leaf[row] = walk(table, nodes, row)
-    return 0.0
 
 
 @kernel
@@ -130,11 +124,11 @@ def advance(slots, scores_slots, values, which, with_slopes, rank, size):
     slots, scores_slots = bare(slots), bare(scores_slots)
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    scores, none = load_loss(scores_slots, 0), int64(0)
-    words, whole, n_rows = team.words, table.whole, table.whole[N_ROWS]
-    some_left_out = whole[N_DRAWN] < n_rows
+    scores, words = load_loss(scores_slots, 0), team.words
+    n_rows, steps = table.shape.n_rows, table.steps
+    some_left_out = words[WORD_DRAWN] < n_rows
     if some_left_out:
-        call_address(whole[FORGET_LEAVES], (slots, none, none, none, none, rank))
+        steps.forget_leaves(slots)
         barrier(words, size)
     note_leaves(table, rows, nodes, team)
     barrier(words, size)
@@ -144,7 +138,7 @@ def advance(slots, scores_slots, values, which, with_slopes, rank, size):
             return
         stop = min(start + CHUNK, n_rows)
         if some_left_out:
-            call_address(whole[WALK_ROWS], (slots, start, stop, none, none, rank))
+            steps.walk_rows(slots, start, stop)
         for row in range(start, stop):
             scores.score[which * n_rows + row] += values[int64(rows.leaf[row])]
         if with_slopes:
@@ -157,7 +151,7 @@ def follow(slots, scores_slots, values, which):
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     words = load_team(slots, TEAM_AT).words
     scores = load_loss(scores_slots, 0)
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     while True:
         start = CHUNK * atomic_add(words, WORD_MOVES, 1)
         if start >= n_rows or atomic_load(words, STOP) != 0:

@@ -27,42 +27,13 @@ from hornbeam.kernels.boosting.partition import is_drawn, part_alone
 from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
-    CATEGORY_LAMBDA,
-    CATEGORY_RULE,
-    CATEGORY_SMOOTH,
-    CHOOSE_FEATURES,
-    COUNT_AND_SEARCH,
-    COUNT_SHARED,
-    DRAW_BELOW,
-    DRAWS_FEATURES,
     FINISHED,
-    GRADIENT_SCALE,
-    GRADIENT_UNIT,
-    HESSIAN_SCALE,
-    HESSIAN_UNIT,
-    MAKE_ROOT,
-    MARK_SIDES,
-    MAX_DEPTH,
-    MAX_LEAVES,
     MEMBER_WORDS,
-    MIN_GAIN,
-    MIN_HESSIAN,
-    MIN_LEAF,
     MISSING,
-    N_ACTIVE,
     N_DRAWN,
-    N_FEATURES,
-    N_GROUPS,
-    N_ROWS,
-    NEXT_SPLIT,
     NODES_AT,
-    ORDER_CATEGORIES,
-    PLAIN,
-    PLAN_BUILD,
     ROWS_AT,
-    SEARCH_FEATURES,
     SEARCHING,
-    SPARSE,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
@@ -162,11 +133,11 @@ class Question(NamedTuple):
 def pack_score(slots, slopes, which):
     """Round the slopes of one score to integers; no hessian becomes zero."""
     table, level = load_table(slots, TABLE_AT), load_level(slots, LEVEL_AT)
-    n_scores, real = level.whole[N_SCORES], table.real
-    for row in range(table.whole[N_ROWS]):
+    n_scores, real = level.n_scores, table.real
+    for row in range(table.shape.n_rows):
         at = 2 * (row * n_scores + which)
-        level.slope[at] = int64(np.rint(slopes[2 * row] * real[GRADIENT_SCALE]))
-        hessian = int64(np.rint(slopes[2 * row + 1] * real[HESSIAN_SCALE]))
+        level.slope[at] = int64(np.rint(slopes[2 * row] * table.units.gradient_scale))
+        hessian = int64(np.rint(slopes[2 * row + 1] * table.units.hessian_scale))
         level.slope[at + 1] = max(hessian, int64(1))
 
 
@@ -185,7 +156,7 @@ def place_in_tile(table, level, question, code, rank):
 @part
 def count_row(level, slot, place, row):
     """Add a row to its place in a tile."""
-    width, at = 2 * level.whole[N_SCORES], slot * level.whole[TILE_PLACES] + place
+    width, at = 2 * level.n_scores, slot * level.tile_places + place
     level.held[at] += 1
     level.present[slot * PLACE_WORDS + (place >> 6)] |= uint64(1) << uint64(place & 63)
     for k in range(width):
@@ -195,7 +166,7 @@ def count_row(level, slot, place, row):
 @part
 def count_node(table, rows, nodes, level, question, slot, node, rank):
     """Count the rows of a node."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     column = table.column[question.feature] * n_rows
     source = int64(nodes.buffer[node]) * n_rows
     for j in range(nodes.first[node], nodes.last[node]):
@@ -213,7 +184,7 @@ def count_entries(slots, feature, unused, unused_too, none, rank):
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
-    first, n_codes = rank * level.whole[TILE_NODES], table.n_codes[feature]
+    first, n_codes = rank * level.tile_nodes, table.n_codes[feature]
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
         row = int64(table.column_row[entry])
         index = int64(team.holder[row])
@@ -231,8 +202,8 @@ def count_entries(slots, feature, unused, unused_too, none, rank):
 @part
 def add_zeros(nodes, level, slot, node, zero, n_places):
     """Give the zeros of a sparse feature what remains of a node."""
-    n_scores, n_nodes = level.whole[N_SCORES], level.whole[N_NODES]
-    first = slot * level.whole[TILE_PLACES]
+    n_scores, n_nodes = level.n_scores, level.n_nodes
+    first = slot * level.tile_places
     count = nodes.last[node] - nodes.first[node]
     for place in range(first, first + n_places):
         count -= level.held[place]
@@ -252,7 +223,7 @@ def add_zeros(nodes, level, slot, node, zero, n_places):
 @part
 def clear_tile(level, slot):
     """Forget what was counted."""
-    width, first = 2 * level.whole[N_SCORES], slot * level.whole[TILE_PLACES]
+    width, first = 2 * level.n_scores, slot * level.tile_places
     for word in range(PLACE_WORDS):
         bits = level.present[slot * PLACE_WORDS + word]
         level.present[slot * PLACE_WORDS + word] = uint64(0)
@@ -270,12 +241,12 @@ def clear_tile(level, slot):
 @routine
 def objective_before(table, nodes, level, node):
     """Twice by how much a node's own weights lower the objective, summed over scores."""
-    real, n_nodes, total = table.real, level.whole[N_NODES], 0.0
-    for k in range(level.whole[N_SCORES]):
-        g = float64(nodes.gradient[k * n_nodes + node]) * real[GRADIENT_UNIT]
-        h = float64(nodes.hessian[k * n_nodes + node]) * real[HESSIAN_UNIT]
+    real, n_nodes, total = table.real, level.n_nodes, 0.0
+    for k in range(level.n_scores):
+        g = float64(nodes.gradient[k * n_nodes + node]) * table.units.gradient
+        h = float64(nodes.hessian[k * n_nodes + node]) * table.units.hessian
         penalty = level.penalty[k]
-        if table.whole[PLAIN]:
+        if table.rules.is_plain:
             total += g * g / (h + penalty)
         else:
             weight = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
@@ -291,14 +262,14 @@ def gain_of_node(table, nodes, level, question, node, before, left, at):
 
     ``left[at:]`` are gradient and hessian (integers) of the left side, score by score.
     """
-    real, n_nodes = table.real, level.whole[N_NODES]
-    plain, lower, upper = table.whole[PLAIN], nodes.lower[node], nodes.upper[node]
+    real, n_nodes = table.real, level.n_nodes
+    plain, lower, upper = table.rules.is_plain, nodes.lower[node], nodes.upper[node]
     after, left_hessian, right_hessian = 0.0, 0.0, 0.0
-    for k in range(level.whole[N_SCORES]):
+    for k in range(level.n_scores):
         one, two = left[at + 2 * k], left[at + 2 * k + 1]
-        gl, hl = float64(one) * real[GRADIENT_UNIT], float64(two) * real[HESSIAN_UNIT]
-        gr = float64(nodes.gradient[k * n_nodes + node] - one) * real[GRADIENT_UNIT]
-        hr = float64(nodes.hessian[k * n_nodes + node] - two) * real[HESSIAN_UNIT]
+        gl, hl = float64(one) * table.units.gradient, float64(two) * table.units.hessian
+        gr = float64(nodes.gradient[k * n_nodes + node] - one) * table.units.gradient
+        hr = float64(nodes.hessian[k * n_nodes + node] - two) * table.units.hessian
         penalty = level.penalty[k] + question.extra
         left_hessian += hl
         right_hessian += hr
@@ -311,15 +282,15 @@ def gain_of_node(table, nodes, level, question, node, before, left, at):
             return NO_PART
         one_side = leaf_objective(real, gl, hl, penalty, wl)
         after += one_side + leaf_objective(real, gr, hr, penalty, wr)  # also if they change sides
-    if min(left_hessian, right_hessian) < real[MIN_HESSIAN]:
+    if min(left_hessian, right_hessian) < table.rules.min_hessian:
         return NO_PART
-    return 0.5 * (after - before) - real[MIN_GAIN]
+    return 0.5 * (after - before) - table.rules.min_gain
 
 
 @part
 def take_left(level, rank, at, afresh):
     """Add a place of a tile to the left side of a cut; returns its rows."""
-    width = 2 * level.whole[N_SCORES]
+    width = 2 * level.n_scores
     for k in range(width):
         before = int64(0) if afresh else level.left[rank * width + k]
         level.left[rank * width + k] = before + level.tile[at * width + k]
@@ -347,8 +318,8 @@ def add_gains(table, nodes, level, question, slot, node, before, missing_left, a
     A node without any has two ``sides`` to add to where another one has some. Between two
     places that the node has rows in nothing changes.
     """
-    least, width = table.whole[MIN_LEAF], 2 * level.whole[N_SCORES]
-    first, n_cuts = slot * level.whole[TILE_PLACES], question.n_places - 1
+    least, width = table.rules.min_leaf, 2 * level.n_scores
+    first, n_cuts = slot * level.tile_places, question.n_places - 1
     n_rows, gain, since = nodes.last[node] - nodes.first[node], 0.0, int64(0)
     n_left = level.held[first + n_cuts] if missing_left else int64(0)
     for k in range(width):
@@ -385,7 +356,7 @@ def note_code(words, at, code):
 @part
 def telling_score(level, slot, n_cells, smooth):
     """The score that differs most between the categories in the tile: they are sorted by it."""
-    n_scores, first = level.whole[N_SCORES], slot * level.whole[TILE_PLACES]
+    n_scores, first = level.n_scores, slot * level.tile_places
     best, most = int64(0), -1.0
     for k in range(n_scores):
         spread = 0.0
@@ -405,8 +376,8 @@ def sort_places(table, level, slot, n_cells, smooth, rank):
 
     Those of fewer than ``smooth`` rows all get the last place. Returns how many there are.
     """
-    n_scores, first, at = level.whole[N_SCORES], slot * level.whole[TILE_PLACES], rank * PLACES
-    unit = smooth / table.real[HESSIAN_UNIT]
+    n_scores, first, at = level.n_scores, slot * level.tile_places, rank * PLACES
+    unit = smooth / table.units.hessian
     score = telling_score(level, slot, n_cells, unit)
     n_sorted = int64(0)
     for cell in range(n_cells):
@@ -448,16 +419,16 @@ def order_categories(slots, feature, unused, unused_too, none, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     level, real = load_level(slots, LEVEL_AT), table.real
-    slot, n_cells = rank * level.whole[TILE_NODES], table.n_codes[feature] + 1
+    slot, n_cells = rank * level.tile_nodes, table.n_codes[feature] + 1
     whole = Question(feature, n_cells, False, False, 0.0, int64(0))
     for index in range(team.words[WORD_TAIL]):
         node = int64(team.frontier[index])
         count_node(table, rows, nodes, level, whole, slot, node, rank)
     n_present = int64(0)
     for cell in range(n_cells):
-        n_present += level.held[slot * level.whole[TILE_PLACES] + cell] > 0
-    gentle = n_present <= FEW_CATEGORIES or table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
-    smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
+        n_present += level.held[slot * level.tile_places + cell] > 0
+    gentle = n_present <= FEW_CATEGORIES or table.rules.category_rule == ONE_AGAINST_REST
+    smooth = 0.0 if gentle else table.rules.category_smooth
     n_sorted = sort_places(table, level, slot, n_cells, smooth, rank)
     clear_tile(level, slot)
     return float64(2 * n_sorted + int64(gentle))
@@ -499,25 +470,25 @@ def search_question(slots, feature, n_sorted, gentle, unused, rank):
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, sparse = load_level(slots, LEVEL_AT), table.whole[SPARSE]
+    level, sparse = load_level(slots, LEVEL_AT), table.shape.is_sparse
     by_place = n_sorted >= 0
-    alone = by_place and table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
+    alone = by_place and table.rules.category_rule == ONE_AGAINST_REST
     n_places = n_sorted + 1 if by_place else table.n_codes[feature] + 1
-    extra = 0.0 if gentle else table.real[CATEGORY_LAMBDA]
+    extra = 0.0 if gentle else table.rules.category_lambda
     direction = int64(0) if by_place else table.monotone[feature]
     question = Question(feature, n_places, by_place, alone, extra, direction)
-    first, at = rank * level.whole[TILE_NODES], rank * N_GAINS
+    first, at = rank * level.tile_nodes, rank * N_GAINS
     for cut in range(N_GAINS):
         level.gain[at + cut] = 0.0
     some_missing, none = False, int64(0)
     if sparse:
-        call_address(table.whole[COUNT_SHARED], (slots, feature, none, none, none, rank))
+        call_address(table.steps.count_shared, (slots, feature, none, none, none, rank))
     for index in range(team.words[WORD_TAIL]):
         node, slot = int64(team.frontier[index]), first + (index if sparse else 0)
         if not sparse:
             count_node(table, rows, nodes, level, question, slot, node, rank)
         before = objective_before(table, nodes, level, node)
-        missing = level.held[slot * level.whole[TILE_PLACES] + n_places - 1]
+        missing = level.held[slot * level.tile_places + n_places - 1]
         two_ways = missing > 0 and not by_place
         if two_ways and not some_missing:
             some_missing = True
@@ -549,17 +520,17 @@ def search_level(slots, size, unused, unused_too, none, rank):
     level.asked[rank * N_ASKED + ASKED_FEATURE] = -1
     while True:
         k = atomic_add(team.words, WORD_SEARCH, 1)
-        if k >= table.whole[N_ACTIVE] or atomic_load(team.words, STOP) != 0:
+        if k >= table.draw.n_active or atomic_load(team.words, STOP) != 0:
             return 0.0
         feature = int64(team.active[k])
         if not team.may_ask[feature]:
             continue
         n_sorted, gentle = int64(-1), int64(1)
         if table.is_category[feature]:
-            order = table.whole[ORDER_CATEGORIES]
+            order = table.steps.order_categories
             found = int64(call_address(order, (slots, feature, zero, zero, zero, rank)))
             n_sorted, gentle = found >> 1, found & 1
-        search = table.whole[SEARCH_FEATURES]
+        search = table.steps.search_features
         call_address(search, (slots, feature, n_sorted, gentle, zero, rank))
 
 
@@ -597,7 +568,7 @@ def put_question(nodes, level, node, chosen):
 @part
 def weigh_node(table, rows, nodes, team, level, question, node):
     """Part the rows of a node, and note its left side and what it gains."""
-    n_rows, width = table.whole[N_ROWS], 2 * level.whole[N_SCORES]
+    n_rows, width = table.shape.n_rows, 2 * level.n_scores
     n_left = part_alone(table, rows, nodes, team, node)
     level.n_left[node] = n_left
     nodes.gain[node] = NO_PART
@@ -608,20 +579,20 @@ def weigh_node(table, rows, nodes, team, level, question, node):
         row = int64(rows.row[j]) * width
         for k in range(width):
             level.left[k] += int64(level.slope[row + k])
-    if min(n_left, nodes.last[node] - nodes.first[node] - n_left) < table.whole[MIN_LEAF]:
+    if min(n_left, nodes.last[node] - nodes.first[node] - n_left) < table.rules.min_leaf:
         return
     before = objective_before(table, nodes, level, node)
     gain = gain_of_node(table, nodes, level, question, node, before, level.left, int64(0))
     nodes.gain[node] = gain
-    for k in range(level.whole[N_SCORES]):
-        at = k * level.whole[N_NODES] + node
+    for k in range(level.n_scores):
+        at = k * level.n_nodes + node
         nodes.left_gradient[at], nodes.left_hessian[at] = level.left[2 * k], level.left[2 * k + 1]
 
 
 @part
 def make_side(table, nodes, level, question, parent, node, is_left):
     """One child of a node: its rows, its sums, values and bounds."""
-    real, n_nodes = table.real, level.whole[N_NODES]
+    real, n_nodes = table.real, level.n_nodes
     middle = nodes.first[parent] + level.n_left[parent]
     nodes.first[node] = nodes.first[parent] if is_left else middle
     nodes.last[node] = middle if is_left else nodes.last[parent]
@@ -629,13 +600,13 @@ def make_side(table, nodes, level, question, parent, node, is_left):
     nodes.depth[node] = nodes.depth[parent] + 1
     nodes.lower[node], nodes.upper[node] = nodes.lower[parent], nodes.upper[parent]
     make_leaf(table, nodes, node)
-    for k in range(level.whole[N_SCORES]):
+    for k in range(level.n_scores):
         at, above = k * n_nodes + node, k * n_nodes + parent
         gradient, hessian = nodes.left_gradient[above], nodes.left_hessian[above]
         if not is_left:
             gradient, hessian = nodes.gradient[above] - gradient, nodes.hessian[above] - hessian
         nodes.gradient[at], nodes.hessian[at] = gradient, hessian
-        g, h = float64(gradient) * real[GRADIENT_UNIT], float64(hessian) * real[HESSIAN_UNIT]
+        g, h = float64(gradient) * table.units.gradient, float64(hessian) * table.units.hessian
         penalty = level.penalty[k] + question.extra
         nodes.value[at] = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
 
@@ -683,7 +654,7 @@ def split_nodes(table, nodes, team, level, question):
     takers = int64(0)
     for index in range(n_open):
         takers += nodes.gain[int64(team.frontier[index])] > NO_PART
-    room = table.whole[MAX_LEAVES] - words[WORD_LEAVES]
+    room = table.rules.max_leaves - words[WORD_LEAVES]
     for _ in range(takers - room):  # leave out the one that gains least, the youngest of equals
         worst = int64(-1)
         for index in range(n_open):
@@ -705,21 +676,21 @@ def list_open(table, nodes, team):
         count = nodes.last[node] - nodes.first[node]
         if nodes.child[node] == 0:
             nodes.feature[node] = -1  # it took no part in the last question
-        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.whole[MIN_LEAF]):
+        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.rules.min_leaf):
             continue
         team.frontier[n_open] = node
         n_open += 1
     words[WORD_TAIL] = n_open
     words[WORD_SEARCH] = 0
     words[WORD_MODE] = SEARCHING
-    if n_open == 0 or words[WORD_LEAVES] >= table.whole[MAX_LEAVES]:
+    if n_open == 0 or words[WORD_LEAVES] >= table.rules.max_leaves:
         words[WORD_MODE] = FINISHED
 
 
 @part
 def label_rows(table, rows, nodes, team):
     """Note which open node holds each row of a sparse table."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     for row in range(n_rows):
         team.holder[row] = -1
     for index in range(team.words[WORD_TAIL]):
@@ -739,16 +710,16 @@ def open_level(slots, depth, unused, unused_too, none, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     list_open(table, nodes, team)
-    if depth >= table.whole[MAX_DEPTH]:
+    if depth >= table.rules.max_depth:
         team.words[WORD_MODE] = FINISHED
     if team.words[WORD_MODE] == FINISHED:
         return 0.0
-    if table.whole[SPARSE]:
+    if table.shape.is_sparse:
         label_rows(table, rows, nodes, team)
-    if table.whole[DRAWS_FEATURES]:
+    if table.rules.draws_features:
         kept = nodes.depth[depth]
         nodes.depth[depth] = depth
-        call_address(table.whole[CHOOSE_FEATURES], (slots, depth, none, none, none, rank))
+        call_address(table.steps.choose_features, (slots, depth, none, none, none, rank))
         nodes.depth[depth] = kept
     return 0.0
 
@@ -759,11 +730,11 @@ def plant(slots, unused, unused_too, none, nothing, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     level, real, whole = load_level(slots, LEVEL_AT), table.real, table.whole
-    width, root, n_drawn = 2 * level.whole[N_SCORES], int64(0), int64(0)
+    width, root, n_drawn = 2 * level.n_scores, int64(0), int64(0)
     for k in range(width):
         level.left[k] = 0
-    for row in range(whole[N_ROWS]):
-        if whole[DRAW_BELOW] >= 0 and not is_drawn(table, row):
+    for row in range(table.shape.n_rows):
+        if table.draw.rows_below >= 0 and not is_drawn(table, row):
             continue
         rows.row[n_drawn] = row
         n_drawn += 1
@@ -774,20 +745,20 @@ def plant(slots, unused, unused_too, none, nothing, rank):
     nodes.buffer[0] = nodes.depth[0] = 0
     nodes.lower[0], nodes.upper[0] = -math.inf, math.inf
     make_leaf(table, nodes, root)
-    for k in range(level.whole[N_SCORES]):
-        at = k * level.whole[N_NODES]
+    for k in range(level.n_scores):
+        at = k * level.n_nodes
         nodes.gradient[at], nodes.hessian[at] = level.left[2 * k], level.left[2 * k + 1]
-        g = float64(nodes.gradient[at]) * real[GRADIENT_UNIT]
-        h = float64(nodes.hessian[at]) * real[HESSIAN_UNIT]
+        g = float64(nodes.gradient[at]) * table.units.gradient
+        h = float64(nodes.hessian[at]) * table.units.hessian
         nodes.value[at] = 0.0
         if h + level.penalty[k] > 0.0:
             nodes.value[at] = leaf_weight(real, g, h, level.penalty[k], -math.inf, math.inf)
-    for group in range(whole[N_GROUPS]):
+    for group in range(table.shape.n_groups):
         nodes.groups[group] = 1
-    for k in range(whole[N_ACTIVE]):
+    for k in range(table.draw.n_active):
         team.may_ask[int64(team.active[k])] = 1
     team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
-    call_address(whole[PLAN_BUILD], (slots, root, root, root, root, rank))
+    call_address(table.steps.plan_build, (slots, root, root, root, root, rank))
     return 0.0
 
 
@@ -807,19 +778,19 @@ def ask(slots, depth, size, unused, unused_too, rank):
     question = Question(feature, none, False, False, extra, direction)
     for index in range(team.words[WORD_TAIL]):
         put_question(nodes, level, int64(team.frontier[index]), chosen)
-    call_address(whole[MARK_SIDES], (slots, first, none, none, none, rank))
-    if whole[SPARSE]:
+    call_address(table.steps.mark_sides, (slots, first, none, none, none, rank))
+    if table.shape.is_sparse:
         spread_column(table, team, feature)
     for index in range(team.words[WORD_TAIL]):
         weigh_node(table, rows, nodes, team, level, question, int64(team.frontier[index]))
     if table.is_category[feature]:
         take_absent_left(nodes, team, level, chosen)
     split_nodes(table, nodes, team, level, question)
-    for group in range(whole[N_GROUPS]):  # those of the next question, see `open_level`
-        held = table.groups[group * whole[N_FEATURES] + feature]
-        at = depth * whole[N_GROUPS] + group
-        nodes.groups[at + whole[N_GROUPS]] = nodes.groups[at] & held
-    call_address(whole[PLAN_BUILD], (slots, depth + 1, none, none, none, rank))
+    for group in range(table.shape.n_groups):  # those of the next question, see `open_level`
+        held = table.groups[group * table.shape.n_features + feature]
+        at = depth * table.shape.n_groups + group
+        nodes.groups[at + table.shape.n_groups] = nodes.groups[at] & held
+    call_address(table.steps.plan_build, (slots, depth + 1, none, none, none, rank))
     return 0.0
 
 
@@ -830,13 +801,13 @@ def grow_symmetric(slots, rank, size):
     whole, words = load_table(slots, TABLE_AT).whole, load_team(slots, TEAM_AT).words
     none, depth = int64(0), int64(0)
     if rank == 0:
-        call_address(whole[MAKE_ROOT], (slots, none, none, none, none, rank))
+        call_address(table.steps.make_root, (slots, none, none, none, none, rank))
     barrier(words, size)
     while words[WORD_MODE] != FINISHED and atomic_load(words, STOP) == 0:
-        call_address(whole[COUNT_AND_SEARCH], (slots, size, none, none, none, rank))
+        call_address(table.steps.count_and_search, (slots, size, none, none, none, rank))
         barrier(words, size)
         if rank == 0:
-            call_address(whole[NEXT_SPLIT], (slots, depth, size, none, none, rank))
+            call_address(table.steps.next_split, (slots, depth, size, none, none, rank))
         barrier(words, size)
         depth += 1
 
