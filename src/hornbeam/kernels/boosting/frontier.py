@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import int64
 
-from hornbeam.kernels.boosting.state import GROWTH, WORD_TAIL
+from hornbeam.kernels.boosting.state import WORD_TAIL
 from hornbeam.kernels.state import BEST_FIRST, DEPTH_FIRST
 from hornbeam.runtime.kernel import part
 
