@@ -32,6 +32,7 @@ import scipy.special
 
 from hornbeam.dtypes import Array
 from hornbeam.kernels.slopes import (
+    NEW_PEAK,
     TINY_HESSIAN,
     LossRows,
     RankRules,
@@ -1127,7 +1128,7 @@ def _loss_rows(
         n_scores=loss.n_scores,
         weight_step=0 if shared else 1,
         order=order,
-        peak=SlopePeak(),
+        peak=NEW_PEAK,
         fill=loss.fill,
         prepare=prepare,
         measure=None if order else loss.measure,

@@ -10,6 +10,7 @@ import pytest
 
 from hornbeam import losses
 from hornbeam.kernels.slopes import (
+    NEW_PEAK,
     LossRows,
     SlopePeak,
     call_fill,
@@ -225,4 +226,4 @@ def test_bad_slopes_are_counted_one_by_one():
     _, peak = losses.slopes_of(loss, y, np.ones(4), np.zeros(4))
     assert peak.n_bad == 3
     _, peak = losses.slopes_of(loss, y[[0, 3]], np.zeros(2), np.zeros(2))
-    assert peak == SlopePeak()
+    assert peak == NEW_PEAK

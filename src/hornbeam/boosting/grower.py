@@ -49,6 +49,7 @@ from hornbeam.kernels.boosting.sparse import (
     count_sparse_shared,
     prepare_sparse,
 )
+from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
 from hornbeam.runtime.companion import Kernel, compile_all
@@ -161,7 +162,7 @@ class TreeGrower:
             by_level=by_level,
             by_node=max(1, round(rules.colsample_bynode * min(by_level, n_active))),
         )
-        changes = {"units": units, "draw": draw, "penalty": penalty}
+        changes: dict[str, Any] = {"units": units, "draw": draw, "penalty": penalty}
         self.table = self.table._replace(**changes)
         set_fields(self.slots, s.TABLE_AT, s.BoostTable, **changes)
 
@@ -237,7 +238,7 @@ class BoostedGrower(TreeGrower):
         counted = least > 1 and weighs_too_much(scores.heaviest, n_rows, least)
         steps = _steps(table, rules, self.size, counted)
         compile_all(_kernels(steps, followed))
-        self.table = make_table(table, rules, max_leaves, n_slots, s.BoostSteps(**steps))
+        self.table = make_table(table, rules, max_leaves, n_slots, BoostSteps(**steps))
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
@@ -309,7 +310,7 @@ class Follower:
     """Rows whose scores follow trees by walking down each of them."""
 
     def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
-        self.table = make_table(table, BoostRules(), 2, 1, s.BoostSteps())
+        self.table = make_table(table, BoostRules(), 2, 1, BoostSteps())
         self.seconds = table.n_rows * _SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
@@ -430,7 +431,7 @@ USUAL_KERNELS = _kernels(_USUAL_STEPS)
 
 
 def make_table(
-    table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int, steps: s.BoostSteps
+    table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int, steps: BoostSteps
 ) -> s.BoostTable:
     """The table and the rules as kernels read them."""
     codes, n_features = table.codes, table.n_features

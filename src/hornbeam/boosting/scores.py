@@ -10,7 +10,7 @@ from hornbeam.boosting.rows import heaviest
 from hornbeam.dtypes import STAT, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
-from hornbeam.kernels.slopes import LossRows, SlopePeak
+from hornbeam.kernels.slopes import NEW_PEAK, LossRows, SlopePeak
 from hornbeam.losses import Loss
 from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import run_team, thread_count
@@ -45,7 +45,7 @@ class ScoreDesk(NamedTuple):
 
     def reset_peak(self) -> None:
         """Forget the largest slopes."""
-        set_fields(self.slots, 0, LossRows, peak=SlopePeak())
+        set_fields(self.slots, 0, LossRows, peak=NEW_PEAK)
 
 
 class RowScores:
@@ -75,7 +75,7 @@ class RowScores:
         self.order = order
         n_units, step = self.units()
         self.sums = np.zeros(-(-n_units // step), STAT)
-        self.peak = SlopePeak()
+        self.peak = NEW_PEAK
         self._desks: list[ScoreDesk] = []
         self.equal_hessians = even and (loss.constant_hessian or order == 1)
 
@@ -115,7 +115,7 @@ class RowScores:
             n_scores=self.loss.n_scores,
             weight_step=0 if len(self.weight) == 1 else 1,
             order=self.order,
-            peak=SlopePeak(),
+            peak=NEW_PEAK,
             fill=self.loss.fill,
             prepare=self.loss.prepare,
         )
@@ -150,7 +150,7 @@ class RowScores:
 
         ``seconds`` is what a tree of one score takes.
         """
-        set_fields(desk.slots, 0, LossRows, which=which, peak=SlopePeak())
+        set_fields(desk.slots, 0, LossRows, which=which, peak=NEW_PEAK)
         words = np.zeros(s.N_WORDS, np.int64)
         compiled(rounds.take_slopes, rounds.SLOPES_SIGNATURE)
         n_rows = self.n_rows

@@ -31,6 +31,7 @@ from hornbeam.kernels.boosting import symmetric as y
 from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import GROW_SIGNATURE
 from hornbeam.kernels.boosting.nodes import mark_sides
+from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -65,7 +66,7 @@ class SymmetricGrower(TreeGrower):
         self.rules, self.scores, self.bundles = rules, scores, table.bundles
         steps, shared = _steps(table), _shared_steps(rules)
         compile_all(_kernels(steps, shared))
-        self.table = make_table(table, rules, max_leaves, 1, s.BoostSteps(**shared))
+        self.table = make_table(table, rules, max_leaves, 1, BoostSteps(**shared))
         # slopes of several scores are taken one after the other, each into memory of its own
         one = n_scores == 1
         self.desks = [scores.desk(0)] if one else [scores.new_desk() for _ in range(n_scores)]

@@ -62,13 +62,16 @@ class MeasureLoss(Protocol):
 
 
 class SlopePeak(NamedTuple):
-    """The largest slopes that a thread has seen; a fresh one says that there were none."""
+    """The largest slopes that a thread has seen."""
 
-    gradient: float = 0.0
-    hessian: float = 0.0
-    n_bad: int = 0  # gradients and hessians that are not finite
-    least: float = math.inf  # the smallest hessian
-    is_written = True
+    gradient: float
+    hessian: float
+    n_bad: int  # gradients and hessians that are not finite
+    least: float  # the smallest hessian
+
+
+SlopePeak.is_written = True  # type: ignore[attr-defined]  # in its body it would be a field to mypy
+NEW_PEAK = SlopePeak(gradient=0.0, hessian=0.0, n_bad=0, least=math.inf)
 
 
 class LossRows(NamedTuple):
@@ -688,6 +691,7 @@ def call_measure(slots, first, last):
 
 
 __all__ = [
+    "NEW_PEAK",
     "FillSlopes",
     "LossRows",
     "MeasureLoss",
