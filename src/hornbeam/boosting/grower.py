@@ -139,7 +139,9 @@ class TreeGrower:
     scores: RowScores
     size: int  # threads
     seconds: float  # that a tree takes
-    table: s.BoostTable
+    table: s.BoostTable  # without what is of one tree:
+    units: s.BoostUnits
+    draw = s.BoostDraw()
     rows: s.BoostRows
     nodes: s.BoostNodes
     team: s.BoostTeam
@@ -162,13 +164,12 @@ class TreeGrower:
             by_level=by_level,
             by_node=max(1, round(rules.colsample_bynode * min(by_level, n_active))),
         )
-        changes: dict[str, Any] = {"units": units, "draw": draw, "penalty": penalty}
-        self.table = self.table._replace(**changes)
-        set_fields(self.slots, s.TABLE_AT, s.BoostTable, **changes)
+        set_fields(self.slots, s.TABLE_AT, s.BoostTable, units=units, draw=draw, penalty=penalty)
+        self.units, self.draw = units, draw
 
     def _choose(self, active: Array) -> int:
         """List the features drawn for a tree and the columns that hold them; how many columns."""
-        team, last = self.team, self.table.draw
+        team, last = self.team, self.draw
         if np.array_equal(team.active[: last.n_active], active):
             return last.n_bundles
         team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too

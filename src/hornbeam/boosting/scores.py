@@ -77,6 +77,7 @@ class RowScores:
         self.sums = np.zeros(-(-n_units // step), STAT)
         self.peak = NEW_PEAK
         self._desks: list[ScoreDesk] = []
+        self._measure: Any = None  # the step, once losses are summed up
         self.equal_hessians = even and (loss.constant_hessian or order == 1)
 
     def units(self) -> tuple[int, int]:
@@ -118,6 +119,7 @@ class RowScores:
             peak=NEW_PEAK,
             fill=self.loss.fill,
             prepare=self.loss.prepare,
+            measure=self._measure,
         )
         return ScoreDesk(make_slots(arrays), arrays)
 
@@ -163,7 +165,11 @@ class RowScores:
 
     def mean_loss(self, n_jobs: int | None) -> float:
         """Weighted mean of the loss."""
-        self._work_through(rounds.take_losses, n_jobs, measure=self.loss.measure)
+        if self._measure is None:
+            self._measure = self.loss.measure
+            for desk in self._desks:
+                set_fields(desk.slots, 0, LossRows, measure=self._measure)
+        self._work_through(rounds.take_losses, n_jobs)
         if len(self.groups) > 1:
             weight = np.broadcast_to(self.weight, self.n_rows)
             total = (np.add.reduceat(weight, self.groups[:-1]) / np.diff(self.groups)).sum()
@@ -171,13 +177,11 @@ class RowScores:
             total = self.weight.sum() if len(self.weight) > 1 else self.weight[0] * self.n_rows
         return float(self.sums.sum() / total)
 
-    def _work_through(self, kernel: Any, n_jobs: int | None, **steps: Any) -> None:
-        """Let a kernel, and steps it needs, see all rows or queries on as many threads as pay."""
+    def _work_through(self, kernel: Any, n_jobs: int | None) -> None:
+        """Let a kernel of the loss see all rows or queries, on as many threads as pay."""
         n_units, step = self.units()
         seconds = self.n_rows * self.loss.n_scores * _SECONDS_PER_SLOPE
         slots = self.slots(paying_threads(n_jobs, seconds))
-        for own in slots:
-            set_fields(own, 0, LossRows, **steps)
         words = np.zeros(s.N_WORDS, np.int64)
         compiled(kernel, rounds.SLOPES_SIGNATURE)
         run_team(lambda rank: kernel(slots[rank], words, n_units, step), len(slots), words, 0.0)

@@ -78,7 +78,7 @@ def prepare(slopes: np.ndarray, table: CodedTable, equal: bool, n_jobs: int) -> 
 
 def integers(grower: BoostedGrower, slopes: np.ndarray) -> list[tuple[int, int]]:
     """Gradient and hessian of each row as Python integers, which have no limits."""
-    units = grower.table.units
+    units = grower.units
     return [
         (int(np.rint(float(g) / units.gradient)), max(1, int(np.rint(float(h) / units.hessian))))
         for g, h in slopes
@@ -116,7 +116,7 @@ def test_the_largest_slopes_all_in_one_bin(n_rows: int, sign: float, equal: bool
     """As many rows as a tile holds, each as large as can be, and more rows than that."""
     slopes = np.tile([sign * LARGEST, LARGEST], (n_rows, 1))
     grower = make(slopes, np.zeros((n_rows, 2)), equal)
-    lane = grower.table.units.lane
+    lane = grower.units.lane
     (g, h), *_ = whole = integers(grower, slopes)
     held = min(n_rows, s.FLUSH_ROWS)
     assert held * h < 2**lane and abs(held * g) << lane < 2**63
@@ -225,7 +225,7 @@ def test_features_that_share_a_column_have_the_sums_of_their_own() -> None:
     table = bundled(matrix)
     assert table.bundles.n_columns < 6
     grower = prepare(slopes, table, False, 1)
-    count_columns(grower.slots, 0, 0, 0, grower.table.draw.n_bundles, 0)
+    count_columns(grower.slots, 0, 0, 0, grower.draw.n_bundles, 0)
     fill_defaults(grower.slots, 0, 6)
     whole = integers(grower, slopes)
     expected = expected_cells(grower, encode(matrix).columns, whole)
