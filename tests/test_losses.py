@@ -16,7 +16,8 @@ from sklearn.metrics import log_loss, mean_pinball_loss, mean_tweedie_deviance, 
 
 import hornbeam as hb
 from hornbeam import losses
-from hornbeam.kernels.slopes import FILL_SIGNATURE, PEAK_LEAST
+from hornbeam.kernels.slopes import FillSlopes
+from hornbeam.runtime.views import signature_of
 
 ONE = np.broadcast_to(1.0, 1)
 
@@ -354,7 +355,7 @@ def test_huber_delta_is_fixed_by_the_residuals_of_the_median():
 def test_a_loss_that_bends_down_refuses_newton_steps():
     loss = regression("sqrt_absolute")
     _, peak = losses.slopes_of(loss, np.array([1.0]), ONE, np.array([0.0]))
-    assert peak[PEAK_LEAST] == -0.25
+    assert peak.least == -0.25
     with pytest.raises(ValueError, match=r"'sqrt_absolute' has second .* as -0\.25\).*order=1"):
         losses.check_slopes(loss, peak, 2)
     losses.check_slopes(loss, peak, 1)
@@ -556,10 +557,11 @@ def test_plain_functions_are_kept_on_disk_and_closures_are_not():
         return (score - y[0]) ** 2
 
     plain, enclosed = regression(my_square), losses.OwnLoss(with_closure, start=0.0)
-    fill = plain.kernels[0]
+    fill = plain.fill
     codegen = fill.targetctx.codegen()
-    assert fill._cache.read(FILL_SIGNATURE, codegen) is not None
-    assert regression(enclosed).kernels[0]._cache._identify(FILL_SIGNATURE, codegen) is None
+    signature = signature_of(FillSlopes)
+    assert fill._cache.read(signature, codegen) is not None
+    assert regression(enclosed).fill._cache._identify(signature, codegen) is None
 
 
 def test_own_losses_are_values():

@@ -21,7 +21,7 @@ import math
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -32,16 +32,14 @@ import scipy.special
 
 from hornbeam.dtypes import Array
 from hornbeam.kernels.slopes import (
-    FILL_SIGNATURE,
-    MEASURE_SIGNATURE,
     NEW_PEAK,
-    PEAK_BAD,
-    PEAK_LEAST,
-    SIZE_WHICH,
     TINY_HESSIAN,
-    SlopeArrays,
+    LossRows,
+    RankRules,
+    SlopePeak,
     call_fill,
     call_measure,
+    call_prepare,
     choose,
     clip,
     exp,
@@ -56,8 +54,8 @@ from hornbeam.kernels.slopes import (
     make_softmax_measure,
     make_softmax_prepare,
 )
-from hornbeam.runtime.kernel import address_of, fingerprint, jitted, with_own_name
-from hornbeam.runtime.views import make_slots
+from hornbeam.runtime.kernel import fingerprint, jitted, with_own_name
+from hornbeam.runtime.views import make_slots, place_of, read_notes, set_fields, step_address
 
 __all__ = ["Loss", "LossOptions", "OwnLoss", "apply_link", "names"]
 
@@ -72,7 +70,7 @@ _SMALLEST = 1e-37
 # |y - score| below which the square root counts as flat.
 _FLAT = 1e-12
 _MAX_LABEL = 30  # of a document: gains are 2^label - 1
-_RANK_SETTINGS = (30.0, 1.0, 10.0)  # pairs of the first 30 places, sigma, NDCG@10
+_RANK_RULES = RankRules(truncation=30, sigma=1.0, cut=10)
 _SMALLEST_SHARE = 1e-15  # of a class that has no weight
 _TOLERANCE = 1e-12  # of sums of weights that are compared
 
@@ -275,7 +273,7 @@ def _start_descent(loss: Loss, y: Array, weight: Array) -> list[float]:
     weight = weight if exponent == 1 else np.ldexp(weight, -exponent)
     for _ in range(50):
         slopes, peak = slopes_of(loss, y, weight, np.full(len(y), score))
-        if peak[PEAK_BAD]:
+        if peak.n_bad:
             break  # targets beyond float32: the median will do
         gradient, hessian = slopes[0].sum(axis=0, dtype=np.float64)
         step = float(gradient / hessian)
@@ -448,7 +446,7 @@ def _softmax_kernels(with_reference: bool, variant: str | None) -> tuple[Any, An
 
 
 def _rank_kernels(variant: str | None) -> tuple[Any, Any]:
-    return make_rank_fill(variant), make_rank_measure(variant)
+    return make_rank_fill(_RANK_RULES, variant), make_rank_measure(_RANK_RULES, variant)
 
 
 Start = Callable[["Loss", Array, Array], "list[float] | Array"]
@@ -630,14 +628,13 @@ class LossOptions:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A loss, compiled: the addresses of its kernels and what goes with them."""
+    """A loss, compiled: its kernels and what goes with them."""
 
     name: str
     task: Task
     n_scores: int
     settings: Array  # float64, handed to the kernels
-    fill: int  # address, see kernels/slopes.py
-    kernels: tuple[Any, ...]  # fill, measure, prepare; keeps the code at the addresses alive
+    kernels: tuple[Any, ...]  # steps, see kernels/slopes.py: fill, measure, perhaps prepare
     leaf_rule: LeafRule
     constant_hessian: bool
     convex: bool
@@ -647,15 +644,20 @@ class Loss:
     start_rule: Start = field(default=_start_zero, repr=False)
     target_rule: Callable[[Array, str], None] = field(default=_any_target, repr=False)
 
-    @cached_property
-    def measure(self) -> int:
-        """Address of the other kernel; it is compiled when losses are first summed up."""
-        return address_of(self.kernels[1], MEASURE_SIGNATURE)
+    @property
+    def fill(self) -> Any:
+        """The step that takes the slopes of a score."""
+        return self.kernels[0]
 
-    @cached_property
-    def prepare(self) -> int:
-        """Address of the kernel that finds what the slopes of several scores share, or 0."""
-        return address_of(self.kernels[2], MEASURE_SIGNATURE) if len(self.kernels) > 2 else 0
+    @property
+    def measure(self) -> Any:
+        """The step that sums up the loss; it is compiled when losses are first summed up."""
+        return self.kernels[1]
+
+    @property
+    def prepare(self) -> Any:
+        """The step that finds what the slopes of several scores share, or None."""
+        return self.kernels[2] if len(self.kernels) > 2 else None
 
     @property
     def leaf_parameter(self) -> float:
@@ -676,18 +678,18 @@ class Loss:
         self.target_rule(y, self.name)
 
 
-def check_slopes(loss: Loss, peak: Array, order: int) -> None:
+def check_slopes(loss: Loss, peak: SlopePeak, order: int) -> None:
     """Raise a ValueError if slopes cannot be used; ``peak`` is what fill left of them."""
-    if peak[PEAK_BAD] > 0:
+    if peak.n_bad > 0:
         raise ValueError(
             f"The loss {loss.name!r} returned NaN or infinite gradients or hessians "
-            f"({int(peak[PEAK_BAD])} of them). Check it at the ends of its range; for a built-in "
+            f"({peak.n_bad} of them). Check it at the ends of its range; for a built-in "
             "loss scale y and sample_weight, since slopes must stay below 3e38."
         )
-    if order == 2 and peak[PEAK_LEAST] <= 0:
+    if order == 2 and peak.least <= 0:
         raise ValueError(
             f"The loss {loss.name!r} has second derivatives that are not positive (as small as "
-            f"{peak[PEAK_LEAST]:.2g}), so a Newton step is not allowed; use order=1 (gradient "
+            f"{peak.least:.2g}), so a Newton step is not allowed; use order=1 (gradient "
             "steps with a line search per leaf)."
         )
 
@@ -700,12 +702,12 @@ def _built_in_kernels(name: str) -> tuple[Any, ...]:
 def _built_in(name: str, shown: str, n_scores: int, settings: Sequence[float]) -> Loss:
     declared = _DECLARED[name]
     kernels = _built_in_kernels(name)
+    step_address(kernels[0])  # compiled now
     return Loss(
         shown,
         declared.task,
         n_scores,
         np.array(settings, np.float64),
-        address_of(kernels[0], FILL_SIGNATURE),
         kernels,
         declared.leaf_rule,
         declared.constant_hessian,
@@ -752,8 +754,6 @@ def resolve(
         settings = (0.5,)
     elif loss == "huber":
         settings = (_huber_delta(options.huber_quantile, y, weight),)
-    elif loss == "lambdamart":
-        settings = _RANK_SETTINGS
     return _built_in(loss, loss, 1, settings)
 
 
@@ -896,7 +896,6 @@ def _own(loss: Any, task: Task, n_classes: int) -> Loss:
         task=task,
         n_scores=1,
         settings=np.zeros(1),
-        fill=address_of(kernels[0], FILL_SIGNATURE),
         kernels=kernels,
         leaf_rule="newton",
         constant_hessian=False,
@@ -968,7 +967,7 @@ def _own_kernels(
     parts = [None if f is None else inner(_with_our_exp(f)) for f in functions]
     try:
         measure = make_measure(inner(_own_value(*parts[:2])), variant)
-        address_of(measure, MEASURE_SIGNATURE)
+        step_address(measure)
         return _own_fill(functions, parts, variant), measure
     except numba.core.errors.NumbaError as error:
         raise TypeError(
@@ -987,7 +986,7 @@ def _own_fill(functions: Sequence[Any], parts: Sequence[Any], variant: str | Non
         own = None if variant is None else f"{variant} {rule.__name__}"
         fill = make_fill(_inner(rule, own), own)
         try:
-            address_of(fill, FILL_SIGNATURE)
+            step_address(fill)
         except numba.core.errors.NumbaError:
             if number == len(rules) - 1:
                 raise
@@ -1103,9 +1102,9 @@ def _by_differences(value: Any, gradient: Any, hessian: Any) -> Callable[..., tu
 # --- calls of the kernels from Python ----------------------------------------------------------
 
 
-def _arrays(
+def _loss_rows(
     loss: Loss, y: Array, weight: Array, scores: Array, order: int, groups: Array | None
-) -> tuple[SlopeArrays, int]:
+) -> tuple[LossRows, int]:
     """What the kernels of a loss work on (order 0: no slopes), and the number of units."""
     n_rows = len(y)
     shared = weight.strides == (0,) or n_rows == 1
@@ -1115,18 +1114,26 @@ def _arrays(
     else:
         largest = int(np.max(np.diff(groups), initial=0))
         n_units = len(groups) - 1
-    arrays = SlopeArrays(
-        np.ascontiguousarray(y, np.float64),
-        np.ascontiguousarray(weight[:1] if shared else weight, np.float64),
-        np.ascontiguousarray(scores, np.float64).reshape(-1),
-        np.empty(2 * n_rows if order else 0, np.float32),
-        loss.settings,
-        np.ascontiguousarray(groups, np.int64),
-        np.array([n_rows, loss.n_scores, 0 if shared else 1, order, 0], np.int64),
-        np.empty(n_rows if order and loss.prepare else 4 * largest),
-        np.array(NEW_PEAK),
+    prepare = loss.prepare if order else None
+    rows = LossRows(
+        target=np.ascontiguousarray(y, np.float64),
+        weight=np.ascontiguousarray(weight[:1] if shared else weight, np.float64),
+        score=np.ascontiguousarray(scores, np.float64).reshape(-1),
+        slope=np.empty(2 * n_rows if order else 0, np.float32),
+        settings=loss.settings,
+        groups=np.ascontiguousarray(groups, np.int64),
+        scratch=np.empty(4 * largest if prepare is None else n_rows),
+        sums=np.empty(0),
+        n_rows=n_rows,
+        n_scores=loss.n_scores,
+        weight_step=0 if shared else 1,
+        order=order,
+        peak=NEW_PEAK,
+        fill=loss.fill,
+        prepare=prepare,
+        measure=None if order else loss.measure,
     )
-    return arrays, n_units
+    return rows, n_units
 
 
 def slopes_of(
@@ -1136,25 +1143,25 @@ def slopes_of(
     scores: Array,
     order: int = 2,
     groups: Array | None = None,
-) -> tuple[Array, Array]:
-    """Slopes (scores, rows, 2) in one thread, and ``peak``; scores are score-major."""
-    arrays, n_units = _arrays(loss, y, weight, scores, order, groups)
-    slots, slopes = make_slots(arrays), np.empty((loss.n_scores, len(y), 2), np.float32)
-    if loss.prepare:
-        call_measure(slots, loss.prepare, 0, n_units)
+) -> tuple[Array, SlopePeak]:
+    """Slopes (scores, rows, 2) in one thread, and their peak; scores are score-major."""
+    rows, n_units = _loss_rows(loss, y, weight, scores, order, groups)
+    slots, slopes = make_slots(rows), np.empty((loss.n_scores, len(y), 2), np.float32)
+    if rows.prepare is not None:
+        call_prepare(slots, 0, n_units)
     for k in range(loss.n_scores):
-        arrays.sizes[SIZE_WHICH] = k
-        call_fill(slots, loss.fill, 0, n_units)
-        slopes[k] = arrays.slopes.reshape(-1, 2)
-    return slopes, arrays.peak
+        set_fields(slots, 0, LossRows, which=k)
+        call_fill(slots, 0, n_units)
+        slopes[k] = rows.slope.reshape(-1, 2)
+    return slopes, read_notes(slots, place_of(LossRows, "peak"), SlopePeak)
 
 
 def total_loss(
     loss: Loss, y: Array, weight: Array, scores: Array, groups: Array | None = None
 ) -> float:
     """Sum of weight times loss in one thread; scores are score-major."""
-    arrays, n_units = _arrays(loss, y, weight, scores, 0, groups)
-    return float(call_measure(make_slots(arrays), loss.measure, 0, n_units))
+    rows, n_units = _loss_rows(loss, y, weight, scores, 0, groups)
+    return float(call_measure(make_slots(rows), 0, n_units))
 
 
 def best_order_statistic(loss: Loss, rest: Array, weight: Array) -> float:

@@ -11,19 +11,17 @@ import pytest
 from hornbeam import losses
 from hornbeam.kernels.slopes import (
     NEW_PEAK,
-    PEAK_BAD,
-    PEAK_GRADIENT,
-    PEAK_HESSIAN,
-    PEAK_LEAST,
-    SIZE_WHICH,
+    LossRows,
+    SlopePeak,
     call_fill,
     call_measure,
+    call_prepare,
     exp,
     log,
     log1p,
 )
 from hornbeam.runtime.kernel import specialise
-from hornbeam.runtime.views import make_slots
+from hornbeam.runtime.views import make_slots, place_of, read_notes, set_fields
 
 
 def apply(function, x):
@@ -108,20 +106,20 @@ def make(name, task, n_classes, n=700, seed=0, **options):
 
 
 def in_chunks(loss, y, weight, scores, groups, places, order=2):
-    arrays, n_units = losses._arrays(loss, y, weight, scores, order, groups)
-    slots, slopes = make_slots(arrays), []
+    rows, n_units = losses._loss_rows(loss, y, weight, scores, order, groups)
+    slots, slopes = make_slots(rows._replace(measure=loss.measure)), []
     ends = [0, *places, n_units]
     total = 0.0
     for first, last in pairwise(ends):
-        if loss.prepare:
-            call_measure(slots, loss.prepare, first, last)
-        total += call_measure(slots, loss.measure, first, last)
+        if loss.prepare is not None:
+            call_prepare(slots, first, last)
+        total += call_measure(slots, first, last)
     for which in range(loss.n_scores):
-        arrays.sizes[SIZE_WHICH] = which
+        set_fields(slots, 0, LossRows, which=which)
         for first, last in pairwise(ends):
-            call_fill(slots, loss.fill, first, last)
-        slopes.append(arrays.slopes.copy())
-    return np.array(slopes), arrays.peak, total
+            call_fill(slots, first, last)
+        slopes.append(rows.slope.copy())
+    return np.array(slopes), read_notes(slots, place_of(LossRows, "peak"), SlopePeak), total
 
 
 @pytest.mark.parametrize(("name", "task", "n_classes"), CASES)
@@ -131,7 +129,7 @@ def test_chunks_change_nothing(name, task, n_classes):
     places = [1, 2, 5] if task == "ranking" else [1, 3, 100, 255, 256, 611]
     chunked, chunked_peak, chunked_total = in_chunks(*problem, places)
     assert slopes.tobytes() == chunked.tobytes()
-    assert peak.tobytes() == chunked_peak.tobytes()
+    assert peak == chunked_peak
     assert total == pytest.approx(chunked_total, rel=1e-12)
 
 
@@ -141,10 +139,10 @@ def test_peak_is_what_the_slopes_say(name, task, n_classes):
     weight[:50] = 0.0
     slopes, peak = losses.slopes_of(loss, y, weight, scores, groups=groups)
     raw, _ = losses.slopes_of(loss, y, np.broadcast_to(1.0, len(y)), scores, groups=groups)
-    assert peak[PEAK_GRADIENT] == np.abs(slopes[..., 0]).max()
-    assert peak[PEAK_HESSIAN] == np.abs(slopes[..., 1]).max()
-    assert peak[PEAK_BAD] == 0
-    assert peak[PEAK_LEAST] == pytest.approx(float(raw[:, 50:, 1].min()), rel=1e-6)
+    assert peak.gradient == np.abs(slopes[..., 0]).max()
+    assert peak.hessian == np.abs(slopes[..., 1]).max()
+    assert peak.n_bad == 0
+    assert peak.least == pytest.approx(float(raw[:, 50:, 1].min()), rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "task", "n_classes"), CASES)
@@ -168,7 +166,7 @@ def test_first_order_counts_weights_and_notes_the_true_hessian(name, task, n_cla
     np.testing.assert_array_equal(first[..., 0], second[..., 0])
     expected = np.broadcast_to(weight.astype(np.float32), first.shape[:2])
     np.testing.assert_array_equal(first[..., 1], expected)
-    assert first_peak[PEAK_LEAST] == second_peak[PEAK_LEAST]
+    assert first_peak.least == second_peak.least
 
 
 @pytest.mark.mission("T13")
@@ -206,10 +204,10 @@ def test_extreme_scores_give_finite_slopes(name, task, n_classes):
     groups = np.array([0, 10, 64]) if task == "ranking" else None
     ones = np.broadcast_to(1.0, 64)
     slopes, peak = losses.slopes_of(loss, y, ones, scores, groups=groups)
-    assert np.isfinite(slopes).all() and peak[PEAK_BAD] == 0
+    assert np.isfinite(slopes).all() and peak.n_bad == 0
     assert not math.isnan(losses.total_loss(loss, y, ones, scores, groups))
     if name != "sqrt_absolute":
-        assert slopes[..., 1].min() > 0 and peak[PEAK_LEAST] > 0
+        assert slopes[..., 1].min() > 0 and peak.least > 0
 
 
 def test_bad_slopes_are_counted_one_by_one():
@@ -226,6 +224,6 @@ def test_bad_slopes_are_counted_one_by_one():
     loss = losses.resolve(own, task="regression")
     y = np.array([0.0, 1.0, 2.0, 0.0])
     _, peak = losses.slopes_of(loss, y, np.ones(4), np.zeros(4))
-    assert peak[PEAK_BAD] == 3
+    assert peak.n_bad == 3
     _, peak = losses.slopes_of(loss, y[[0, 3]], np.zeros(2), np.zeros(2))
-    assert tuple(peak) == NEW_PEAK
+    assert peak == NEW_PEAK

@@ -20,6 +20,7 @@ from hornbeam.runtime.views import (
     make_loader,
     make_slots,
     new_arrays,
+    read_notes,
     remembered_slots,
     set_fields,
     signature_of,
@@ -254,6 +255,23 @@ def test_what_a_thread_notes_stays_in_its_slots() -> None:
         ask(slots, out)
         assert slots[NOTES_AT + 1 :].tolist() == [place, place > 1]
     assert slots[NOTES_AT : NOTES_AT + 1].view(float).tolist() == [1.0]
+
+
+def test_notes_are_read_by_python() -> None:
+    notes = Notes(-0.25, -7, True)
+    slots = make_slots(whole(), notes)
+    assert read_notes(slots, NOTES_AT, Notes) == notes
+    ask(slots, np.zeros(13))  # something was found, so nothing is noted
+    assert read_notes(slots, NOTES_AT, Notes) == notes
+    settings = whole().settings
+    assert read_notes(make_slots(settings), 0, Settings) == settings
+
+
+def test_what_is_no_array_is_given_beside_the_lengths() -> None:
+    settings, steps = whole().settings, StepArray([add])
+    group = new_arrays(Whole, {"weight": 3}, settings=settings, judge=None, other=None, count=steps)
+    assert group == Whole(group.weight, settings, None, None, steps)
+    assert group.weight.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_single_fields_are_written_anew() -> None:

@@ -49,11 +49,13 @@ from hornbeam.kernels.boosting.sparse import (
     count_sparse_shared,
     prepare_sparse,
 )
+from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
 from hornbeam.runtime.companion import Kernel, compile_all
-from hornbeam.runtime.kernel import address_of, compiled
+from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import run_team
-from hornbeam.runtime.views import make_slots, new_arrays
+from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays, set_fields
 
 _UNLIMITED = 2**31 - 1
 _SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth
@@ -66,13 +68,13 @@ _LEAST_BITS = 4  # of the hessian of a row of usual weight, or units are chosen 
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 _USUAL_STEPS = {
-    s.MAKE_ROOT: make_root,
-    s.PLAN_BUILD: plan_build,
-    s.COUNT_AND_SEARCH: count_and_search,
-    s.SEARCH_FEATURES: search_features,
-    s.ADOPT_NODES: adopt_nodes,
-    s.NEXT_SPLIT: next_split,
-    s.SETTLE: settle_split,
+    "make_root": make_root,
+    "plan_build": plan_build,
+    "count_and_search": count_and_search,
+    "search_features": search_features,
+    "adopt_nodes": adopt_nodes,
+    "next_split": next_split,
+    "settle": settle_split,
 }
 
 
@@ -112,7 +114,7 @@ class GrownTree:
     )  # fmt: skip
 
     def __init__(
-        self, nodes: s.Nodes, n_nodes: int, units: tuple[float, float], penalty: float
+        self, nodes: s.BoostNodes, n_nodes: int, units: s.BoostUnits, penalty: float
     ) -> None:
         self.penalty = penalty  # lambda of this tree
         self.child = nodes.child[:n_nodes].copy()
@@ -120,8 +122,8 @@ class GrownTree:
         self.cut = nodes.cut[:n_nodes].copy()
         self.missing_left = nodes.missing_left[:n_nodes].copy()
         self.member = nodes.member[: n_nodes * s.MEMBER_WORDS].reshape(n_nodes, -1).copy()
-        self.gradient = nodes.gradient[:n_nodes] * units[0]
-        self.hessian = nodes.hessian[:n_nodes] * units[1]
+        self.gradient = nodes.gradient[:n_nodes] * units.gradient
+        self.hessian = nodes.hessian[:n_nodes] * units.hessian
         self.count = nodes.last[:n_nodes] - nodes.first[:n_nodes]
         self.step = nodes.value[:n_nodes].copy()  # the Newton step of each node
         self.value = self.step  # what it adds to a score
@@ -137,37 +139,39 @@ class TreeGrower:
     scores: RowScores
     size: int  # threads
     seconds: float  # that a tree takes
-    table: s.Table
-    rows: s.Rows
-    nodes: s.Nodes
-    team: s.Team
+    table: s.BoostTable  # without what is of one tree:
+    units: s.BoostUnits
+    draw = s.BoostDraw()
+    rows: s.BoostRows
+    nodes: s.BoostNodes
+    team: s.BoostTeam
     words: Array
     slots: Array
     score_slots: list[Array]
     bundles: Bundles
 
-    def _draw(self, seed: int, active: Array) -> None:
-        """Note what is drawn for a tree: its features, how many of them, and its rows."""
-        table, n_active = self.table, len(active)
-        self._choose(active)
-        for place, share in (
-            (s.FEATURES_BY_LEVEL, self.rules.colsample_bylevel),
-            (s.FEATURES_BY_NODE, self.rules.colsample_bynode),
-        ):
-            table.whole[place] = max(1, round(share * n_active))
-        if table.whole[s.FEATURES_BY_LEVEL] < n_active:
-            table.whole[s.FEATURES_BY_NODE] = max(
-                1, round(self.rules.colsample_bynode * table.whole[s.FEATURES_BY_LEVEL])
-            )
-        table.whole[s.SEED] = seed
-        subsample = self.rules.subsample
-        table.whole[s.DRAW_BELOW] = -1 if subsample == 1.0 else round(subsample * 2**31)
+    def _begin_tree(
+        self, seed: int, active: Array, units: s.BoostUnits, penalty: float = 0.0
+    ) -> None:
+        """Note what is drawn for a tree, the worth of its integers, and lambda."""
+        rules, n_active = self.rules, len(active)
+        by_level = max(1, round(rules.colsample_bylevel * n_active))
+        draw = s.BoostDraw(
+            seed=seed,
+            rows_below=-1 if rules.subsample == 1.0 else round(rules.subsample * 2**31),
+            n_active=n_active,
+            n_bundles=self._choose(active),
+            by_level=by_level,
+            by_node=max(1, round(rules.colsample_bynode * min(by_level, n_active))),
+        )
+        set_fields(self.slots, s.TABLE_AT, s.BoostTable, units=units, draw=draw, penalty=penalty)
+        self.units, self.draw = units, draw
 
-    def _choose(self, active: Array) -> None:
-        """Note the features drawn for a tree, and the columns that hold them."""
-        team, whole = self.team, self.table.whole
-        if np.array_equal(team.active[: whole[s.N_ACTIVE]], active):
-            return  # as for the last tree
+    def _choose(self, active: Array) -> int:
+        """List the features drawn for a tree and the columns that hold them; how many columns."""
+        team, last = self.team, self.draw
+        if np.array_equal(team.active[: last.n_active], active):
+            return last.n_bundles
         team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too
         column = self.bundles.column[active]
         order = np.argsort(column, kind="stable")
@@ -176,7 +180,7 @@ class TreeGrower:
         team.bundle[: len(columns)] = columns
         team.bundle_start[1 : len(columns) + 1] = np.cumsum(sizes)
         team.bundle_feature[: len(active)] = active[order]
-        whole[s.N_ACTIVE], whole[s.N_BUNDLES] = len(active), len(columns)
+        return len(columns)
 
     def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
         """The drawn rows in each leaf of the tree just grown, by node number."""
@@ -191,16 +195,16 @@ class TreeGrower:
 
     def advance(self, values: Array, which: int, with_slopes: bool) -> None:
         """Add the values of the leaves (by node number) to score ``which`` of every row."""
-        nodes, words = int(self.words[s.WORD_NODES]), self.words
+        words = self.words
+        kept = words[[s.WORD_NODES, s.WORD_DRAWN]]
         words[:] = 0
-        words[s.WORD_NODES] = nodes
-        fill = self.scores.loss.fill if with_slopes else 0
+        words[[s.WORD_NODES, s.WORD_DRAWN]] = kept
         if with_slopes:
             self.scores.reset_peaks()
         slots, own, size = self.slots, self.score_slots, self.size
 
         def work(rank: int) -> None:
-            rounds.advance(slots, own[rank], values, which, fill, rank, size)
+            rounds.advance(slots, own[rank], values, which, with_slopes, rank, size)
 
         run_team(work, size, words, self.seconds)
         if with_slopes:
@@ -231,19 +235,18 @@ class BoostedGrower(TreeGrower):
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
         n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
-        self.table = make_table(table, rules, max_leaves, n_slots)
         least = rules.min_samples_leaf
         counted = least > 1 and weighs_too_much(scores.heaviest, n_rows, least)
         steps = _steps(table, rules, self.size, counted)
         compile_all(_kernels(steps, followed))
-        set_addresses(self.table, steps)
+        self.table = make_table(table, rules, max_leaves, n_slots, BoostSteps(**steps))
         n_nodes = 2 * max_leaves
         n_groups = 0 if rules.groups is None else len(rules.groups)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
         self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
         slope = self.desk.arrays.slope
         lends_leaves = scores.loss.n_scores > 1  # until the next slopes are taken
-        self.rows = s.Rows(
+        self.rows = s.BoostRows(
             slope,
             slope.view(np.int64),
             np.zeros(2 * n_rows + s.AHEAD, ROW),
@@ -251,47 +254,40 @@ class BoostedGrower(TreeGrower):
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + 1, np.int64),
         )
-        lengths = dict.fromkeys(s.Nodes._fields, n_nodes)
+        lengths = dict.fromkeys(s.BoostNodes._fields, n_nodes)
         lengths |= {"member": n_nodes * s.MEMBER_WORDS, "groups": n_nodes * n_groups}
-        self.nodes: s.Nodes = new_arrays(s.Nodes, lengths)
+        self.nodes: s.BoostNodes = new_arrays(s.BoostNodes, lengths)
         size = self.size
-        self.team: s.Team = new_arrays(
-            s.Team,
-            {
-                "words": s.N_WORDS,
-                "cells": 2 * n_cells * (n_slots + 1),
-                "sums": 2 * n_cells * size if size > 1 else 0,
-                "tiles": (n_cells if table.is_sparse else n_columns * s.TILE_STRIDE) * size,
-                "active": n_features,
-                "bundle": n_columns,
-                "bundle_start": n_columns + 1,
-                "bundle_feature": n_features,
-                "may_ask": 2 * n_features,
-                "goes_left": 256,
-                "frontier": max_leaves + 1,
-                "free_slots": n_slots,
-                "node_whole": 2 * size * s.N_NODE_WHOLE,
-                "node_real": 2 * size * s.N_NODE_REAL,
-                "best": 2 * size * s.N_BEST,
-                "best_whole": 2 * size * s.N_BEST_WHOLE,
-                "member": 2 * size * s.MEMBER_WORDS,
-                "sort_key": 256 * size,
-                "sort_code": 256 * size,
-                "prefix": 2 * s.MOST_CUTS * size,
-                "held": s.HELD_ROOM * size if counted else 0,
-                "column": n_rows if table.is_sparse else 0,
-                "holder": n_rows if table.is_sparse else 0,
-                "draw": n_features,
-            },
+        self.team = new_team(
+            searchers=size,
+            words=s.N_WORDS,
+            cells=2 * n_cells * (n_slots + 1),
+            sums=2 * n_cells * size if size > 1 else 0,
+            tiles=(n_cells if table.is_sparse else n_columns * s.TILE_STRIDE) * size,
+            active=n_features,
+            bundle=n_columns,
+            bundle_start=n_columns + 1,
+            bundle_feature=n_features,
+            may_ask=2 * n_features,
+            goes_left=256,
+            frontier=max_leaves + 1,
+            free_slots=n_slots,
+            sort_key=256 * size,
+            sort_code=256 * size,
+            prefix=2 * s.MOST_CUTS * size,
+            held=s.HELD_ROOM * size if counted else 0,
+            column=n_rows if table.is_sparse else 0,
+            holder=n_rows if table.is_sparse else 0,
+            draw=n_features,
         )
         self.words = self.team.words
         self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
 
     @property
-    def peak(self) -> Array:
+    def peak(self) -> SlopePeak:
         """The largest slopes of the score that the next tree is grown for."""
-        return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.arrays.peak
+        return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.peak
 
     def take_slopes(self, which: int) -> None:
         """Take the slopes of one of several scores."""
@@ -302,10 +298,9 @@ class BoostedGrower(TreeGrower):
 
         ``fall`` is the share of lambda that counts.
         """
-        table = self.table
-        penalty = table.real[s.LAMBDA] = fall * self.rules.reg_lambda
-        units = _set_units(table, self.peak, self.desk.arrays.slope, self.scores)
-        self._draw(seed, active)
+        penalty = fall * self.rules.reg_lambda
+        units = choose_units(self.peak, self.desk.arrays.slope, self.scores)
+        self._begin_tree(seed, active, units, penalty)
         self.words[:] = 0
         slots, size = self.slots, self.size
         run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
@@ -316,21 +311,20 @@ class Follower:
     """Rows whose scores follow trees by walking down each of them."""
 
     def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
-        self.table = make_table(table, BoostRules(), 2, 1)
+        self.table = make_table(table, BoostRules(), 2, 1, BoostSteps())
         self.seconds = table.n_rows * _SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
-        self.rows: s.Rows = new_arrays(s.Rows, dict.fromkeys(s.Rows._fields, 0))
-        lengths = dict.fromkeys(s.Team._fields, 0) | {"words": s.N_WORDS}
-        self.team: s.Team = new_arrays(s.Team, lengths)
+        self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
+        self.team = new_team(words=s.N_WORDS)
         self.score_slots = scores.slots(size)
         self._make_nodes(0)
         compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)
 
     def _make_nodes(self, most: int) -> None:
         """Make room for trees of so many nodes."""
-        lengths = dict.fromkeys(s.Nodes._fields, 0) | dict.fromkeys(_WALKED, most)
+        lengths = dict.fromkeys(s.BoostNodes._fields, 0) | dict.fromkeys(_WALKED, most)
         lengths["member"] *= s.MEMBER_WORDS
-        self.nodes: s.Nodes = new_arrays(s.Nodes, lengths)
+        self.nodes: s.BoostNodes = new_arrays(s.BoostNodes, lengths)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
 
     def follow(self, tree: GrownTree, values: Array, which: int) -> None:
@@ -348,6 +342,22 @@ class Follower:
             words,
             self.seconds,
         )
+
+
+def new_team(searchers: int = 0, **lengths: int) -> s.BoostTeam:
+    """What threads share, with arrays of these lengths; ``searchers`` of them look for splits."""
+    names = [name for name in s.BoostTeam._fields if name not in ("searched", "best")]
+    room = s.LINE * searchers
+    team: s.BoostTeam = new_arrays(
+        s.BoostTeam,
+        dict.fromkeys(names, 0) | lengths,
+        searched=new_arrays(s.BoostSearched, dict.fromkeys(s.BoostSearched._fields, room)),
+        best=new_arrays(
+            s.BoostBest,
+            dict.fromkeys(s.BoostBest._fields, room) | {"member": room * s.MEMBER_WORDS},
+        ),
+    )
+    return team
 
 
 def most_leaves(rules: BoostRules, n_rows: int) -> int:
@@ -370,44 +380,44 @@ def draws_features(rules: BoostRules) -> bool:
     return min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None
 
 
-def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> dict[int, Any]:
-    """The kernels that growth calls by address: only what this fit needs is compiled."""
+def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> dict[str, Any]:
+    """The steps of growth by their names: only what this fit needs is compiled."""
     sparse, draws = table.is_sparse, rules.subsample < 1.0
     bundled, categories = bool(table.bundles.is_shared.any()), bool(table.codes.is_category.any())
     steps = _USUAL_STEPS | {
-        s.LAY_OUT_ROWS: lay_out_drawn if draws else lay_out_all,
-        s.COUNT_COLUMNS: count_sparse_alone if sparse else count_columns,
+        "lay_out_rows": lay_out_drawn if draws else lay_out_all,
+        "count_columns": count_sparse_alone if sparse else count_columns,
     }
     if size > 1:
-        steps[s.COUNT_SHARED] = count_sparse_shared if sparse else count_shared
-        steps |= {s.ADD_SHARED: add_shared, s.PART_TOGETHER: part_together}
+        steps["count_shared"] = count_sparse_shared if sparse else count_shared
+        steps |= {"add_shared": add_shared, "part_together": part_together}
     if draws:
-        steps |= {s.FORGET_LEAVES: rounds.forget_leaves, s.WALK_ROWS: rounds.walk_rows}
+        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": rounds.walk_rows}
     if sparse:
-        steps[s.PREPARE_SPARSE] = prepare_sparse
+        steps["prepare_sparse"] = prepare_sparse
     if bundled:
-        steps[s.EMPTY_SHARED] = empty_shared_column
+        steps["empty_shared"] = empty_shared_column
     if bundled or sparse:
-        steps[s.FILL_DEFAULT] = fill_default_cell
+        steps["fill_default"] = fill_default_cell
     if bundled or categories:
-        steps[s.MARK_SIDES] = mark_sides
+        steps["mark_sides"] = mark_sides
     if categories:
-        steps[s.SEARCH_CATEGORY] = search_category
+        steps["search_category"] = search_category
     if counted:
-        steps[s.COUNT_HELD] = count_held
+        steps["count_held"] = count_held
     if counted or not _is_plain(rules):
-        steps[s.SEARCH_BOUND] = search_bound
+        steps["search_bound"] = search_bound
     if draws_features(rules):
-        steps[s.CHOOSE_FEATURES] = choose_features
+        steps["choose_features"] = choose_features
     return steps
 
 
-def _kernels(steps: dict[int, Any], followed: bool = False) -> list[Kernel]:
+def _kernels(steps: dict[str, Any], followed: bool = False) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     kernels = [
         (grow_boosted, GROW_SIGNATURE),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
-        *((step, s.STEP_SIGNATURE) for step in steps.values()),
+        *declared_signatures(list(steps.values())),
     ]
     if followed:
         kernels += [
@@ -421,38 +431,11 @@ def _kernels(steps: dict[int, Any], followed: bool = False) -> list[Kernel]:
 USUAL_KERNELS = _kernels(_USUAL_STEPS)
 
 
-def set_addresses(table: s.Table, steps: dict[int, Any]) -> None:
-    """Note where the kernels are that growth calls by address."""
-    for place, step in steps.items():
-        table.whole[place] = address_of(step, s.STEP_SIGNATURE)
-
-
-def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int) -> s.Table:
+def make_table(
+    table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int, steps: BoostSteps
+) -> s.BoostTable:
     """The table and the rules as kernels read them."""
     codes, n_features = table.codes, table.n_features
-    whole = np.zeros(s.N_WHOLE, np.int64)
-    whole[s.N_ROWS] = table.n_rows
-    whole[s.N_FEATURES] = n_features
-    whole[s.STRIDE] = table.by_row.shape[1]
-    whole[s.N_CELLS] = table.n_cells
-    whole[s.N_COLUMNS] = table.bundles.n_columns
-    whole[s.MAX_DEPTH] = _UNLIMITED if rules.max_depth is None else rules.max_depth
-    whole[s.MAX_LEAVES] = max_leaves
-    whole[s.MIN_LEAF] = max(1, rules.min_samples_leaf)
-    whole[s.GROWTH] = GROWTH_CODES.get(rules.growth, BEST_FIRST)
-    whole[s.CATEGORY_RULE] = CATEGORY_CODES[rules.category_split]
-    whole[s.N_GROUPS] = 0 if rules.groups is None else len(rules.groups)
-    whole[s.N_SLOTS] = n_slots
-    whole[s.DRAWS_FEATURES] = draws_features(rules)
-    whole[s.PLAIN] = _is_plain(rules)
-    real = np.zeros(s.N_REAL, STAT)
-    real[s.LAMBDA] = rules.reg_lambda
-    real[s.ALPHA] = rules.reg_alpha
-    real[s.MIN_HESSIAN] = rules.min_child_weight
-    real[s.MIN_GAIN] = rules.min_split_gain
-    real[s.MAX_STEP] = rules.max_delta_step
-    real[s.CATEGORY_LAMBDA] = rules.category_l2
-    real[s.CATEGORY_SMOOTH] = rules.category_smooth
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
     draw_number = np.arange(n_features) if rules.draw_number is None else rules.draw_number
@@ -461,34 +444,59 @@ def make_table(table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: i
     default = table.bundles.default
     column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
     if isinstance(codes, SparseCodes):
-        whole[s.SPARSE] = 1
         column_start, column_row = codes.column_start, codes.column_row
         column_code, default = codes.column_code, codes.zero_code
-    return s.Table(
-        table.by_row.ravel(),
-        np.ascontiguousarray(table.bundles.column, np.int64),
-        table.bundles.is_shared,
-        table.bundles.offset,
-        table.bundles.width,
-        table.by_column.ravel(),
-        codes.n_codes,
-        table.cell_start,
-        codes.is_category,
-        np.ascontiguousarray(monotone, np.int64),
-        np.ascontiguousarray(groups, np.uint8).ravel(),
-        np.ascontiguousarray(draw_number, np.int64),
-        table.entry_start,
-        table.entry_cell,
-        column_start,
-        column_row,
-        column_code,
-        default,
-        whole,
-        real,
+    shape = s.BoostShape(
+        n_rows=table.n_rows,
+        n_features=n_features,
+        stride=table.by_row.shape[1],
+        n_columns=table.bundles.n_columns,
+        n_cells=table.n_cells,
+        n_groups=0 if rules.groups is None else len(rules.groups),
+        n_slots=n_slots,
+        is_sparse=isinstance(codes, SparseCodes),
+    )
+    settings = s.BoostSettings(
+        max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
+        max_leaves=max_leaves,
+        min_leaf=max(1, rules.min_samples_leaf),
+        growth=GROWTH_CODES.get(rules.growth, BEST_FIRST),
+        category_rule=CATEGORY_CODES[rules.category_split],
+        is_plain=_is_plain(rules),
+        draws_features=draws_features(rules),
+        alpha=rules.reg_alpha,
+        min_hessian=rules.min_child_weight,
+        min_gain=rules.min_split_gain,
+        max_step=rules.max_delta_step,
+        category_lambda=rules.category_l2,
+        category_smooth=rules.category_smooth,
+    )
+    return s.BoostTable(
+        by_row=table.by_row.ravel(),
+        column=np.ascontiguousarray(table.bundles.column, np.int64),
+        is_shared=table.bundles.is_shared,
+        offset=table.bundles.offset,
+        width=table.bundles.width,
+        by_column=table.by_column.ravel(),
+        n_codes=codes.n_codes,
+        cell_start=table.cell_start,
+        is_category=codes.is_category,
+        monotone=np.ascontiguousarray(monotone, np.int64),
+        groups=np.ascontiguousarray(groups, np.uint8).ravel(),
+        draw_number=np.ascontiguousarray(draw_number, np.int64),
+        entry_start=table.entry_start,
+        entry_cell=table.entry_cell,
+        column_start=column_start,
+        column_row=column_row,
+        column_code=column_code,
+        default=default,
+        shape=shape,
+        rules=settings,
+        steps=steps,
     )
 
 
-def _set_units(table: s.Table, peak: Array, slope: Array, scores: RowScores) -> tuple[float, float]:
+def choose_units(peak: SlopePeak, slope: Array, scores: RowScores) -> s.BoostUnits:
     """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
 
     The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
@@ -498,20 +506,28 @@ def _set_units(table: s.Table, peak: Array, slope: Array, scores: RowScores) -> 
     it is their sums that must fit, which leaves more bits to each row.
     """
     equal_hessians = scores.equal_hessians
-    row_bits = min(int(table.whole[s.N_ROWS]), s.FLUSH_ROWS).bit_length()
+    row_bits = min(scores.n_rows, s.FLUSH_ROWS).bit_length()
     spare = 62 - 2 * row_bits
     hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
     gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)
-    table.whole[s.LANE] = row_bits + hessian_bits
-    gradient_unit = unit(peak[0], gradient_bits)
-    hessian_unit = float(peak[1]) if equal_hessians else unit(peak[1], hessian_bits)
+    gradient_unit = unit(peak.gradient, gradient_bits)
+    hessian_unit = peak.hessian if equal_hessians else unit(peak.hessian, hessian_bits)
     if not equal_hessians and scores.heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
         gradients, hessians = np.abs(slope).reshape(-1, 2).sum(axis=0, dtype=STAT)
         gradient_unit = min(gradient_unit, unit(gradients, row_bits + gradient_bits - 1))
         hessian_unit = min(hessian_unit, unit(hessians, row_bits + hessian_bits - 1))
-    table.real[s.GRADIENT_UNIT], table.real[s.GRADIENT_SCALE] = gradient_unit, 1 / gradient_unit
-    table.real[s.HESSIAN_UNIT], table.real[s.HESSIAN_SCALE] = hessian_unit, 1 / hessian_unit
-    return gradient_unit, hessian_unit
+    return make_units(gradient_unit, hessian_unit, row_bits + hessian_bits)
+
+
+def make_units(gradient: float, hessian: float, lane: int = 0) -> s.BoostUnits:
+    """What integers are worth, and what slopes are multiplied with to become integers."""
+    return s.BoostUnits(
+        lane=lane,
+        gradient=gradient,
+        hessian=hessian,
+        gradient_scale=1 / gradient,
+        hessian_scale=1 / hessian,
+    )
 
 
 def unit(largest: Any, bits: int) -> float:

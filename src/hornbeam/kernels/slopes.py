@@ -1,14 +1,14 @@
 """Slopes of a loss: gradient and hessian of every row, and the sum of its values.
 
 A loss is a formula of one row (losses.py); the factories here compile it into two
-kernels that the boosting engine calls by address on chunks of rows:
+steps that the boosting engine takes on chunks of rows:
 
 - ``fill`` writes gradient and hessian of one score, times the row's weight, as float32 pairs;
 - ``measure`` returns the sum of weight times value.
 
-Scores are score-major: score k of row i is ``scores[k * n_rows + i]``. The slopes of that
-score, one of several at a time, are ``slopes[2 * i]`` (gradient) and the place behind it
-(hessian). Where they depend on the other scores of the row, a third kernel, ``prepare``, has
+Scores are score-major: score k of row i is ``score[k * n_rows + i]``. The slopes of that
+score, one of several at a time, are ``slope[2 * i]`` (gradient) and the place behind it
+(hessian). Where they depend on the other scores of the row, a third step, ``prepare``, has
 left what all of them have in common in ``scratch[i]``. A unit is a
 row; where documents are ranked it is a query, a group of neighbouring rows. Nothing is
 carried from one unit to the next, so results do not depend on the chunks.
@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from llvmlite import ir
@@ -31,43 +31,72 @@ from numba import float32, float64, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import BOUNDS_CHECK, inlined, kernel, part, specialise, with_own_name
-from hornbeam.runtime.pointers import F4, F8, I8, pointer_type
-from hornbeam.runtime.views import make_loader
-
-# y, weight, scores, slopes, settings, groups, sizes, scratch, peak, first, last
-FILL_SIGNATURE = float64(
-    pointer_type(float64),
-    pointer_type(float64),
-    pointer_type(float64),
-    pointer_type(float32),
-    pointer_type(float64),
-    pointer_type(int64),
-    pointer_type(int64),
-    pointer_type(float64),
-    pointer_type(float64),
-    int64,
-    int64,
+from hornbeam.runtime.kernel import (
+    BOUNDS_CHECK,
+    inlined,
+    kernel,
+    part,
+    step,
+    with_own_name,
 )
-# y, weight, scores, settings, groups, sizes, scratch, first, last
-MEASURE_SIGNATURE = float64(
-    pointer_type(float64),
-    pointer_type(float64),
-    pointer_type(float64),
-    pointer_type(float64),
-    pointer_type(int64),
-    pointer_type(int64),
-    pointer_type(float64),
-    int64,
-    int64,
-)
+from hornbeam.runtime.pointers import F4, F8, I8, bare
+from hornbeam.runtime.views import Slots, make_loader, written
 
-# Places in ``sizes``.
-SIZE_ROWS, SIZE_SCORES, SIZE_WEIGHT_STEP, SIZE_ORDER, SIZE_WHICH = 0, 1, 2, 3, 4
-# Places in ``peak``; a fresh one is NEW_PEAK.
-PEAK_GRADIENT, PEAK_HESSIAN, PEAK_BAD, PEAK_LEAST = 0, 1, 2, 3
-NEW_PEAK = (0.0, 0.0, 0.0, math.inf)
+
+class FillSlopes(Protocol):
+    """Write gradient and hessian of one score of some rows (or queries), and note the largest."""
+
+    def __call__(self, slots: Slots, first: int, last: int) -> None: ...
+
+
+class PrepareSlopes(Protocol):
+    """Leave in ``scratch`` what the slopes of all scores of some rows have in common."""
+
+    def __call__(self, slots: Slots, first: int, last: int) -> None: ...
+
+
+class MeasureLoss(Protocol):
+    """The sum of weight times loss over some rows (or queries)."""
+
+    def __call__(self, slots: Slots, first: int, last: int) -> float: ...
+
+
+@written
+class SlopePeak(NamedTuple):
+    """The largest slopes that a thread has seen."""
+
+    gradient: float
+    hessian: float
+    n_bad: int  # gradients and hessians that are not finite
+    least: float  # the smallest hessian
+
+
+NEW_PEAK = SlopePeak(gradient=0.0, hessian=0.0, n_bad=0, least=math.inf)
+
+
+class LossRows(NamedTuple):
+    """Rows under a loss: what its kernels read and write, for one thread."""
+
+    target: F8
+    weight: F8  # one of each row, or one for all
+    score: F8  # score[k * n_rows + row]
+    slope: F4  # gradient and hessian of a score: slope[2 * row], and the next
+    settings: F8  # of the loss
+    groups: I8  # rows of each query: groups[q] .. groups[q + 1]
+    scratch: F8
+    sums: F8  # of the loss, per chunk
+    n_rows: int
+    n_scores: int
+    weight_step: int  # from row to row: 0 if all have the same weight
+    order: int  # of the steps: 1 counts weights as hessians
+    peak: SlopePeak
+    fill: FillSlopes
+    prepare: PrepareSlopes | None = None
+    measure: MeasureLoss | None = None
+    which: int = 0  # the score whose slopes are taken
+
+
+load_loss = make_loader(LossRows)
 
 # Added to second derivatives that may round to nothing, so that a leaf can divide by them.
 TINY_HESSIAN = 1e-16
@@ -323,20 +352,19 @@ _NO_TOPS = (np.int32(0), np.int32(0), np.int64(_INFINITE_KEY))
 
 
 @part
-def _note_peak(slopes, peak, tops, first, last):
-    """Add the largest slopes of some neighbouring places to ``peak``, counting NaN and inf."""
+def _note_peak(rows, tops, first, last):
+    """Note the largest slopes of some neighbouring rows, counting NaN and inf."""
     top_gradient, top_hessian, least = tops
+    peak, slope = rows.peak, rows.slope
     if top_gradient < _INFINITE_BITS and top_hessian < _INFINITE_BITS:
-        gradient = float64(_single_from_bits(top_gradient))
-        hessian = float64(_single_from_bits(top_hessian))
-        peak[PEAK_GRADIENT] = max(peak[PEAK_GRADIENT], gradient)
-        peak[PEAK_HESSIAN] = max(peak[PEAK_HESSIAN], hessian)
+        peak.gradient = max(peak.gradient, float64(_single_from_bits(top_gradient)))
+        peak.hessian = max(peak.hessian, float64(_single_from_bits(top_hessian)))
     else:
         for place in range(2 * first, 2 * last):
-            if not math.isfinite(slopes[place]):
-                peak[PEAK_BAD] += 1.0
-    if _from_key(least) < peak[PEAK_LEAST]:
-        peak[PEAK_LEAST] = _from_key(least)
+            if not math.isfinite(slope[place]):
+                peak.n_bad += 1
+    if _from_key(least) < peak.least:
+        peak.least = _from_key(least)
 
 
 # --- losses of single scores -------------------------------------------------------------
@@ -359,38 +387,43 @@ def _make_fill(slope_of_row: Callable[..., Any], variant: str | None) -> Any:
     """The loop of `make_fill` and `make_softmax_fill`."""
 
     @inlined
-    def fill_rows(y, weight, scores, room, settings, sizes, common, step, first, last):
-        k, order = sizes[SIZE_WHICH], sizes[SIZE_ORDER]
-        offset, tops = k * sizes[SIZE_ROWS], _NO_TOPS
+    def fill_rows(rows, room, weight_step, first, last):
+        target, weight, score, settings = rows.target, rows.weight, rows.score, rows.settings
+        k, order, common = rows.which, rows.order, rows.scratch
+        offset, tops = k * rows.n_rows, _NO_TOPS
         for i in range(first, last):
-            gradient, hessian = slope_of_row(y[i], scores[offset + i], settings, k, common, i)
-            tops = _put(room, i, weight[i * step], order, gradient, hessian, tops)
+            gradient, hessian = slope_of_row(target[i], score[offset + i], settings, k, common, i)
+            tops = _put(room, i, weight[i * weight_step], order, gradient, hessian, tops)
         return tops
 
-    def fill(y, weight, scores, slopes, settings, groups, sizes, scratch, peak, first, last):
-        room = _as_doubles(slopes)
-        if sizes[SIZE_WEIGHT_STEP] == 0:  # a loop of its own: its weight stays in a register
-            tops = fill_rows(y, weight, scores, room, settings, sizes, scratch, 0, first, last)
+    def fill(slots, first, last):
+        rows = load_loss(slots, 0)
+        room = _as_doubles(rows.slope)
+        if rows.weight_step == 0:  # a loop of its own: its weight stays in a register
+            tops = fill_rows(rows, room, 0, first, last)
         else:
-            tops = fill_rows(y, weight, scores, room, settings, sizes, scratch, 1, first, last)
-        _note_peak(slopes, peak, tops, first, last)
-        return 0.0
+            tops = fill_rows(rows, room, 1, first, last)
+        _note_peak(rows, tops, first, last)
 
-    return specialise(fill, variant)
+    return step(FillSlopes, variant)(fill)
 
 
 def make_measure(value: Callable[..., Any], variant: str | None) -> Any:
     """Sum of weight times ``value(y, score, settings, k)`` over rows and scores."""
 
-    def measure(y, weight, scores, settings, groups, sizes, scratch, first, last):
-        n_rows, step = sizes[SIZE_ROWS], sizes[SIZE_WEIGHT_STEP]
+    def measure(slots, first, last):
+        rows = load_loss(slots, 0)
+        target, weight, score, settings = rows.target, rows.weight, rows.score, rows.settings
+        n_rows, weight_step = rows.n_rows, rows.weight_step
         total = 0.0
-        for k in range(sizes[SIZE_SCORES]):
+        for k in range(rows.n_scores):
             for i in range(first, last):
-                total += weight[i * step] * value(y[i], scores[k * n_rows + i], settings, k)
+                total += weight[i * weight_step] * value(
+                    target[i], score[k * n_rows + i], settings, k
+                )
         return total
 
-    return specialise(measure, variant)
+    return step(MeasureLoss, variant)(measure)
 
 
 # --- softmax -----------------------------------------------------------------------------
@@ -419,8 +452,9 @@ def make_softmax_prepare(with_reference: bool, variant: str | None) -> Any:
     k + 1, so that the sums are 1 + sum of exp.
     """
 
-    def prepare(y, weight, scores, settings, groups, sizes, scratch, first, last):
-        n_rows, n_scores, tops = sizes[SIZE_ROWS], sizes[SIZE_SCORES], _block_on_stack()
+    def prepare(slots, first, last):
+        rows, tops = load_loss(slots, 0), _block_on_stack()
+        scores, scratch, n_rows, n_scores = rows.score, rows.scratch, rows.n_rows, rows.n_scores
         for start in range(first, last, _BLOCK):
             end = min(start + _BLOCK, last)
             for i in range(start, end):
@@ -436,9 +470,8 @@ def make_softmax_prepare(with_reference: bool, variant: str | None) -> Any:
                     scratch[i] += exp(_limited(scores[k * n_rows + i]) - tops[i - start])
             for i in range(start, end):
                 scratch[i] = tops[i - start] + log(scratch[i])
-        return 0.0
 
-    return specialise(prepare, variant)
+    return step(PrepareSlopes, variant)(prepare)
 
 
 def make_softmax_fill(with_reference: bool, variant: str | None) -> Any:
@@ -460,8 +493,10 @@ def make_softmax_measure(with_reference: bool, variant: str | None) -> Any:
     """Sum of weight times minus the log of the probability of the row's class."""
     shift = 1 if with_reference else 0
 
-    def measure(y, weight, scores, settings, groups, sizes, scratch, first, last):
-        n_rows, n_scores, step = sizes[SIZE_ROWS], sizes[SIZE_SCORES], sizes[SIZE_WEIGHT_STEP]
+    def measure(slots, first, last):
+        rows = load_loss(slots, 0)
+        y, weight, scores = rows.target, rows.weight, rows.score
+        n_rows, n_scores, weight_step = rows.n_rows, rows.n_scores, rows.weight_step
         loss = 0.0
         for i in range(first, last):
             top = 0.0 if with_reference else _limited(scores[i])
@@ -472,16 +507,21 @@ def make_softmax_measure(with_reference: bool, variant: str | None) -> Any:
             own_score = _limited(scores[own * n_rows + i]) if own >= 0 else 0.0
             for k in range(n_scores):
                 total += exp(_limited(scores[k * n_rows + i]) - top)
-            loss += weight[i * step] * (top - own_score + log(total))
+            loss += weight[i * weight_step] * (top - own_score + log(total))
         return loss
 
-    return specialise(measure, variant)
+    return step(MeasureLoss, variant)(measure)
 
 
 # --- ranking -----------------------------------------------------------------------------
 
-# Places in ``settings`` of LambdaMART.
-RANK_TRUNCATION, RANK_SIGMA, RANK_CUT = 0, 1, 2
+
+class RankRules(NamedTuple):
+    """The settings of LambdaMART."""
+
+    truncation: int  # pairs are made with documents of the first so many places
+    sigma: float
+    cut: int  # places that NDCG looks at
 
 
 @part
@@ -533,21 +573,21 @@ def _sorted_gain(values, y, base, count, cut, scratch):
 
 
 @part
-def _add_pairs(y, scores, settings, base, count, inverse_ideal, scratch):
+def _add_pairs(y, scores, rules, base, count, inverse_ideal, scratch):
     """Lambdas and their slopes of all pairs of a query into the upper half of ``scratch``.
 
     The documents are sorted in ``scratch[:count]``; the discounts of their places go behind
     them, gradients to ``scratch[2 * count]`` and on, hessians behind those. Returns the sum
     of the sizes of the lambdas.
     """
-    sigma = settings[RANK_SIGMA]
+    sigma = rules.sigma
     discounts, gradients, hessians = count, 2 * count, 3 * count
     for place in range(count):
         scratch[discounts + place] = 1.0 / math.log2(place + 2.0)
     best = scores[base + int64(scratch[0])]
     worst = scores[base + int64(scratch[count - 1])]
     size = 0.0
-    for i in range(min(int64(settings[RANK_TRUNCATION]), count - 1)):
+    for i in range(min(rules.truncation, count - 1)):
         for j in range(i + 1, count):
             high, low = int64(scratch[i]), int64(scratch[j])
             if y[base + high] == y[base + low]:
@@ -571,45 +611,48 @@ def _add_pairs(y, scores, settings, base, count, inverse_ideal, scratch):
     return size
 
 
-def make_rank_fill(variant: str | None) -> Any:
+def make_rank_fill(rules: RankRules, variant: str | None) -> Any:
     """LambdaMART: for each pair of a query the change of NDCG if they were swapped."""
 
-    def fill(y, weight, scores, slopes, settings, groups, sizes, scratch, peak, first, last):
-        room, step, order = _as_doubles(slopes), sizes[SIZE_WEIGHT_STEP], sizes[SIZE_ORDER]
+    def fill(slots, first, last):
+        rows = load_loss(slots, 0)
+        y, weight, scores, scratch = rows.target, rows.weight, rows.score, rows.scratch
+        groups, weight_step, order = rows.groups, rows.weight_step, rows.order
+        room = _as_doubles(rows.slope)
         for group in range(first, last):
             base, count = groups[group], groups[group + 1] - groups[group]
             if count == 0:
                 continue
-            cut = int64(settings[RANK_TRUNCATION])
-            ideal = _sorted_gain(y, y, base, count, cut, scratch)
+            ideal = _sorted_gain(y, y, base, count, rules.truncation, scratch)
             for i in range(2 * count, 4 * count):
                 scratch[i] = 0.0
             factor = 1.0
             if ideal > 0.0:
                 _sort_descending(scores, base, scratch, count)
-                size = _add_pairs(y, scores, settings, base, count, 1.0 / ideal, scratch)
+                size = _add_pairs(y, scores, rules, base, count, 1.0 / ideal, scratch)
                 if size > 0.0:  # long queries shall not outweigh short ones
                     factor = math.log2(1.0 + size) / size
             tops = _NO_TOPS
             for i in range(count):
                 gradient = factor * scratch[2 * count + i]
                 hessian = factor * scratch[3 * count + i] + TINY_HESSIAN
-                row_weight = weight[(base + i) * step]
+                row_weight = weight[(base + i) * weight_step]
                 tops = _put(room, base + i, row_weight, order, gradient, hessian, tops)
-            _note_peak(slopes, peak, tops, base, base + count)
-        return 0.0
+            _note_peak(rows, tops, base, base + count)
 
-    return specialise(fill, variant)
+    return step(FillSlopes, variant)(fill)
 
 
-def make_rank_measure(variant: str | None) -> Any:
+def make_rank_measure(rules: RankRules, variant: str | None) -> Any:
     """Sum over queries of weight times 1 - NDCG; the weight is the mean of its rows'.
 
     A query without a relevant document cannot be ranked wrongly: it adds nothing.
     """
 
-    def measure(y, weight, scores, settings, groups, sizes, scratch, first, last):
-        step, cut = sizes[SIZE_WEIGHT_STEP], int64(settings[RANK_CUT])
+    def measure(slots, first, last):
+        rows = load_loss(slots, 0)
+        y, weight, scores, scratch = rows.target, rows.weight, rows.score, rows.scratch
+        groups, weight_step, cut = rows.groups, rows.weight_step, rules.cut
         total = 0.0
         for group in range(first, last):
             base, count = groups[group], groups[group + 1] - groups[group]
@@ -618,62 +661,46 @@ def make_rank_measure(variant: str | None) -> Any:
                 continue
             group_weight = 0.0
             for i in range(base, base + count):
-                group_weight += weight[i * step]
+                group_weight += weight[i * weight_step]
             reached = _sorted_gain(scores, y, base, count, cut, scratch)
             total += group_weight / count * (1.0 - reached / ideal)
         return total
 
-    return specialise(measure, variant)
+    return step(MeasureLoss, variant)(measure)
 
 
 # --- calls from Python ---------------------------------------------------------------------
 
 
-class SlopeArrays(NamedTuple):
-    """Everything the kernels of a loss work on."""
-
-    y: F8
-    weight: F8
-    scores: F8
-    slopes: F4
-    settings: F8
-    groups: I8
-    sizes: I8
-    scratch: F8
-    peak: F8
-
-
-_load_arrays = make_loader(SlopeArrays)
+@kernel
+def call_fill(slots, first, last):
+    """Take the slopes of some rows or queries."""
+    load_loss(slots, 0).fill(bare(slots), first, last)
 
 
 @kernel
-def call_fill(slots, address, first, last):
-    """Call a fill kernel on arrays given as slots (`runtime.pointers.make_slots`)."""
-    a = _load_arrays(slots, 0)
-    arguments = (
-        a.y, a.weight, a.scores, a.slopes, a.settings, a.groups, a.sizes, a.scratch, a.peak,
-        first, last,
-    )  # fmt: skip
-    return call_address(address, arguments)
+def call_prepare(slots, first, last):
+    """Find what the slopes of all scores of some rows have in common."""
+    load_loss(slots, 0).prepare(bare(slots), first, last)
 
 
 @kernel
-def call_measure(slots, address, first, last):
-    """Call a measure kernel on arrays given as slots."""
-    a = _load_arrays(slots, 0)
-    arguments = (
-        a.y, a.weight, a.scores, a.settings, a.groups, a.sizes, a.scratch, first, last,
-    )  # fmt: skip
-    return call_address(address, arguments)
+def call_measure(slots, first, last):
+    """The sum of the loss over some rows or queries."""
+    return load_loss(slots, 0).measure(bare(slots), first, last)
 
 
 __all__ = [
-    "FILL_SIGNATURE",
-    "MEASURE_SIGNATURE",
     "NEW_PEAK",
-    "SlopeArrays",
+    "FillSlopes",
+    "LossRows",
+    "MeasureLoss",
+    "PrepareSlopes",
+    "RankRules",
+    "SlopePeak",
     "call_fill",
     "call_measure",
+    "call_prepare",
     "choose",
     "clip",
     "exp",

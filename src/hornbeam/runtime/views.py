@@ -31,6 +31,7 @@ which stay in the slots of this thread.
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -77,6 +78,14 @@ _NUMBERS = {
     "Bits": types.uint64,
 }
 _WORD = ir.IntType(64)
+# How `struct` writes a number into its slot.
+_IN_SLOT = {
+    "int": "q",
+    "float": "d",
+    "bool": "?7x" if sys.byteorder == "little" else "7x?",
+    "Bits": "Q",
+}
+_WORD_OF, _FLOAT = struct.Struct("=q"), struct.Struct("=d")
 
 Declared = TypeVar("Declared")
 
@@ -106,6 +115,7 @@ class Field(NamedTuple):
     annotation: Any  # name of the elements, or the class that declares it
     place: int
     width: int  # in slots
+    packer: struct.Struct | None  # writes it into slots, if it is a number or made of numbers
 
 
 class StepType(types.Callable):  # type: ignore[misc]
@@ -145,14 +155,26 @@ def fields_of(group: Any) -> dict[str, Field]:
     fields, place = {}, 0
     for name, annotation in group.__annotations__.items():
         kind, declared = _resolved(getattr(annotation, "__forward_arg__", annotation), group)
-        width = 1
+        width, packer = 1, _packer((declared,))
         if isinstance(kind, View):
-            width = width_of(declared)
+            width, packer = width_of(declared), _packer_of(declared)
         elif isinstance(kind, types.Array | types.CPointer):
             width = 2
-        fields[name] = Field(kind, declared, place, width)
+        fields[name] = Field(kind, declared, place, width, packer)
         place += width
     return fields
+
+
+def _packer(kinds: Sequence[Any]) -> struct.Struct | None:
+    """What writes numbers of some kinds into slots; None if not all are numbers."""
+    if not all(kind in _IN_SLOT for kind in kinds):
+        return None
+    return struct.Struct("=" + "".join(_IN_SLOT[kind] for kind in kinds))
+
+
+@cache
+def _packer_of(group: Any) -> struct.Struct | None:
+    return _packer([field.annotation for field in fields_of(group).values()])
 
 
 def width_of(*groups: Any) -> int:
@@ -205,11 +227,7 @@ def step_address(kernel: Any) -> int:
 
 def make_slots(*groups: Any) -> Array:
     """What kernels find in some NamedTuples, one after the other."""
-    slots: list[int] = []
-    for group in groups:
-        for (name, field), value in zip(fields_of(group.__class__).items(), group, strict=True):
-            slots += _slots_of(name, field, value)
-    return np.array(slots, np.int64)
+    return np.array([word for group in groups for word in _words_of(group)], np.int64)
 
 
 @lru_cache(maxsize=256)
@@ -222,13 +240,26 @@ def remembered_slots(group: Any, *values: int) -> Array:
     return make_slots(group(*values))
 
 
-def set_fields(slots: Array, first: int, group: Any, **values: Any) -> None:
+def set_fields(slots: Any, first: int, group: Any, **values: Any) -> None:
     """Write some fields anew of a NamedTuple of this class whose slots begin at ``first``."""
     fields = fields_of(group)
     for name, value in values.items():
         field = fields[name]
         place = first + field.place
-        slots[place : place + field.width] = _slots_of(name, field, value)
+        if field.packer is None:
+            slots[place : place + field.width] = _slots_of(name, field, value)
+        elif isinstance(field.type, View):
+            _check_part(name, field, value)
+            field.packer.pack_into(slots, 8 * place, *value)
+        else:
+            field.packer.pack_into(slots, 8 * place, value)
+
+
+def read_notes(slots: Any, first: int, group: Any) -> Any:
+    """The numbers that kernels have left in the notes whose slots begin at ``first``."""
+    packer = _packer_of(group)
+    assert packer is not None, f"{group.__name__} must be made of numbers"
+    return group(*packer.unpack_from(slots, 8 * first))
 
 
 def place_of(group: Any, name: str) -> int:
@@ -236,14 +267,21 @@ def place_of(group: Any, name: str) -> int:
     return fields_of(group)[name].place
 
 
-def new_arrays(group: Any, lengths: dict[str, int]) -> Any:
-    """A NamedTuple of this class with zeroed arrays of the given lengths, and default parts."""
-    return group(
-        *(
-            declared() if isinstance(kind, View) else np.zeros(lengths[name], NUMPY_TYPES[declared])
-            for name, (kind, declared, _, _) in fields_of(group).items()
-        )
-    )
+def new_arrays(group: Any, lengths: dict[str, int], **others: Any) -> Any:
+    """A NamedTuple of this class with zeroed arrays of the given lengths; ``others`` as given."""
+    fields = fields_of(group)
+    arrays = {
+        name: np.zeros(length, NUMPY_TYPES[fields[name].annotation])
+        for name, length in lengths.items()
+    }
+    return group(**arrays, **others)
+
+
+def _words_of(group: Any) -> list[int]:
+    words: list[int] = []
+    for (name, field), value in zip(fields_of(group.__class__).items(), group, strict=True):
+        words += _slots_of(name, field, value)
+    return words
 
 
 def _slots_of(name: str, field: Field, value: Any) -> list[int]:
@@ -253,20 +291,26 @@ def _slots_of(name: str, field: Field, value: Any) -> list[int]:
             raise TypeError(f"{name} must be a contiguous array of {NUMPY_TYPES[declared]}")
         return [value.ctypes.data, value.size]
     if declared == "float":
-        return [int(np.float64(value).view(np.int64))]
+        return list(_WORD_OF.unpack(_FLOAT.pack(value)))
     if declared in _NUMBERS:
         return [int(np.uint64(value).view(np.int64)) if declared == "Bits" else int(value)]
     if isinstance(kind, View):
-        if type(value) is not declared:
-            raise TypeError(f"{name} must be of {declared.__name__}, got {type(value).__name__}")
-        return make_slots(value).tolist()
+        _check_part(name, field, value)
+        return _words_of(value)
     if isinstance(kind, StepType):
         if value is None:
             return [0]
-        _check_step(name, declared, {value.declared})
+        if value.declared is not declared:
+            _check_step(name, declared, {value.declared})
         return [step_address(value)]
     _check_step(name, declared, value.declared)
     return [value.addresses.ctypes.data, value.addresses.size]
+
+
+def _check_part(name: str, field: Field, value: Any) -> None:
+    if type(value) is not field.annotation:
+        found = type(value).__name__
+        raise TypeError(f"{name} must be of {field.annotation.__name__}, got {found}")
 
 
 def _check_step(name: str, declared: Any, found: set[Any]) -> None:

@@ -593,7 +593,7 @@ def _make_scratch(
         "order": criterion.order_blocks * n_rows,
         **dict.fromkeys(("spare_row", "spare_labels", "spare_stats", "tasks"), 0),
     }
-    scratch: s.Scratch = new_arrays(s.Scratch, lengths)
+    scratch: s.Scratch = new_arrays(s.Scratch, lengths, ask=s.ScanQuestion())
     scratch.known_codes[:] = MAX_BINS - 1
     n_labels, n_spare = sums.n_labels, n_rows + PART_LANES
     # keys and parted rows are never needed at the same time: where they fit, they share room

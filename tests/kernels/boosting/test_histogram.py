@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,31 @@ import scipy.sparse
 
 from hornbeam import losses
 from hornbeam.boosting import scores as scoring
-from hornbeam.boosting.grower import BoostedGrower, BoostRules, _set_units
+from hornbeam.boosting.grower import BoostedGrower, BoostRules
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import CodedTable, _lay_out, code_table, no_bundles
 from hornbeam.data.coding import Codes, encode_bins
 from hornbeam.kernels.boosting import state as s
-from hornbeam.kernels.boosting.histogram import count_columns, count_shared, fill_default, subtract
-from hornbeam.kernels.boosting.sparse import count_sparse_alone, count_sparse_shared
-from hornbeam.runtime.atomics import call_address
-from hornbeam.runtime.kernel import address_of, specialise
+from hornbeam.kernels.boosting.histogram import fill_default, subtract
+from hornbeam.kernels.slopes import SlopePeak
+from hornbeam.runtime.kernel import specialise
 from hornbeam.runtime.pointers import bare
 
 LARGEST = np.float32(2.0 - 2.0**-23)  # rounds up to a power of two: one unit beyond its bits
 
 
-def _call(address, slots, a, b, c, d, rank):  # type: ignore[no-untyped-def]
-    return call_address(address, (bare(slots), a, b, c, d, rank))
+not_stored = partial(specialise, variant=None)
 
 
-_call = specialise(_call, None)
+@not_stored
+def count_columns(slots, node, slot, place, place_end, rank):  # type: ignore[no-untyped-def]
+    steps = s.load_table(slots, s.TABLE_AT).steps
+    steps.count_columns(bare(slots), node, slot, place, place_end, rank)
 
 
-def run(step: Any, *arguments: Any) -> None:
-    """Call a kernel that has no wrapper for Python."""
-    _call(address_of(step, s.STEP_SIGNATURE), *arguments)
+@not_stored
+def count_shared(slots, node, rank):  # type: ignore[no-untyped-def]
+    s.load_table(slots, s.TABLE_AT).steps.count_shared(bare(slots), node, rank)
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +66,8 @@ def prepare(slopes: np.ndarray, table: CodedTable, equal: bool, n_jobs: int) -> 
     loss = losses.resolve("squared_error", task="regression")
     scores = RowScores(loss, np.zeros(n_rows), np.ones(n_rows), np.zeros(1), 2)
     scores.slope[:] = slopes.astype(np.float32).ravel()
-    scores.peak = np.array([np.abs(slopes[:, 0]).max(), slopes[:, 1].max(), 0.0, 1.0])
+    gradient, hessian = np.abs(slopes).max(axis=0).tolist()
+    scores.peak = SlopePeak(gradient, hessian, n_bad=0, least=1.0)
     scores.equal_hessians = equal
     rules = BoostRules(max_leaf_nodes=2, min_samples_leaf=n_rows)
     grower = BoostedGrower(table, rules, scores, n_jobs)
@@ -75,10 +78,9 @@ def prepare(slopes: np.ndarray, table: CodedTable, equal: bool, n_jobs: int) -> 
 
 def integers(grower: BoostedGrower, slopes: np.ndarray) -> list[tuple[int, int]]:
     """Gradient and hessian of each row as Python integers, which have no limits."""
-    scores = grower.scores
-    units = _set_units(grower.table, scores.peak, scores.slope, scores)
+    units = grower.units
     return [
-        (int(np.rint(float(g) / units[0])), max(1, int(np.rint(float(h) / units[1]))))
+        (int(np.rint(float(g) / units.gradient)), max(1, int(np.rint(float(h) / units.hessian))))
         for g, h in slopes
     ]
 
@@ -86,7 +88,7 @@ def integers(grower: BoostedGrower, slopes: np.ndarray) -> list[tuple[int, int]]
 def expected_cells(grower: BoostedGrower, codes: np.ndarray, whole: list[Any]) -> list[list[int]]:
     """Sums of gradients and of hessians for every cell, one row after the other."""
     table = grower.table
-    cells = [[0, 0] for _ in range(int(table.whole[s.N_CELLS]))]
+    cells = [[0, 0] for _ in range(table.shape.n_cells)]
     for feature in range(codes.shape[0]):
         start, n_codes = int(table.cell_start[feature]), int(table.n_codes[feature])
         for code, (g, h) in zip(codes[feature].tolist(), whole, strict=True):
@@ -97,7 +99,7 @@ def expected_cells(grower: BoostedGrower, codes: np.ndarray, whole: list[Any]) -
 
 
 def cells_of(plane: np.ndarray, grower: BoostedGrower, slot: int = 0) -> list[list[int]]:
-    n_cells = int(grower.table.whole[s.N_CELLS])
+    n_cells = grower.table.shape.n_cells
     pair = plane[2 * slot * n_cells : 2 * (slot + 1) * n_cells].reshape(2, n_cells)
     return [[int(g), int(h)] for g, h in pair.T]
 
@@ -114,14 +116,14 @@ def test_the_largest_slopes_all_in_one_bin(n_rows: int, sign: float, equal: bool
     """As many rows as a tile holds, each as large as can be, and more rows than that."""
     slopes = np.tile([sign * LARGEST, LARGEST], (n_rows, 1))
     grower = make(slopes, np.zeros((n_rows, 2)), equal)
-    lane = int(grower.table.whole[s.LANE])
+    lane = grower.units.lane
     (g, h), *_ = whole = integers(grower, slopes)
     held = min(n_rows, s.FLUSH_ROWS)
     assert held * h < 2**lane and abs(held * g) << lane < 2**63
     assert held * h >= 2 ** (lane - 2)  # and no bit is wasted
     assert int(grower.nodes.gradient[0]) == n_rows * g
     assert int(grower.nodes.hessian[0]) == n_rows * h
-    run(count_columns, grower.slots, 0, 0, 0, 2, 0)
+    count_columns(grower.slots, 0, 0, 0, 2, 0)
     codes = np.zeros((2, n_rows), int)
     assert cells_of(grower.team.cells, grower) == expected_cells(grower, codes, whole)
 
@@ -140,17 +142,18 @@ def test_sums_are_those_of_python_integers(n_rows: int, equal: bool) -> None:
     matrix[rng.random(matrix.shape) < 0.2] = np.nan
     grower = make(slopes, matrix, equal, n_jobs=2)
     expected = expected_cells(grower, encode(matrix).columns, integers(grower, slopes))
-    run(count_columns, grower.slots, 0, 1, 0, 3, 1)
+    count_columns(grower.slots, 0, 1, 0, 3, 1)
     assert cells_of(grower.team.cells, grower, slot=1) == expected
     grower.words[s.WORD_COUNTS] = 0
-    run(count_shared, grower.slots, 0, 0, 0, 0, 0)  # takes all chunks; the second thread none
-    run(count_shared, grower.slots, 0, 0, 0, 0, 1)
+    count_shared(grower.slots, 0, 0)  # takes all chunks; the second thread none
+    count_shared(grower.slots, 0, 1)
     assert cells_of(grower.team.sums, grower) == expected
     assert not np.any(cells_of(grower.team.sums, grower, slot=1))
     assert not grower.team.tiles.any()  # left clean for the next node
 
 
-def _subtract(slots, from_slot, slot, n_features):  # type: ignore[no-untyped-def]
+@not_stored
+def remainders(slots, from_slot, slot, n_features):  # type: ignore[no-untyped-def]
     table, team = s.load_table(slots, s.TABLE_AT), s.load_team(slots, s.TEAM_AT)
     for feature in range(n_features):
         subtract(table, team.cells, from_slot, slot, feature)
@@ -167,10 +170,10 @@ def test_what_remains_of_the_parent_is_the_sibling() -> None:
     grower = make(slopes, matrix)
     whole = integers(grower, slopes)
     codes = encode(matrix).columns
-    run(count_columns, grower.slots, 0, 0, 0, 4, 0)
+    count_columns(grower.slots, 0, 0, 0, 4, 0)
     grower.nodes.last[0] = 1100  # the first rows are the one child, the others its sibling
-    run(count_columns, grower.slots, 0, 1, 0, 4, 0)
-    specialise(_subtract, None)(grower.slots, 0, 1, 4)
+    count_columns(grower.slots, 0, 1, 0, 4, 0)
+    remainders(grower.slots, 0, 1, 4)
     parts = [(slice(1100, None), 0), (slice(0, 1100), 1)]
     for rows, slot in parts:
         expected = expected_cells(grower, codes[:, rows], whole[rows])
@@ -190,16 +193,18 @@ def test_lanes_of_sparse_tables_hold_as_many_rows(sign: float) -> None:
     (g, h), *_ = integers(grower, slopes)
     n_missing = len(matrix[::7])
     start = grower.table.cell_start
-    for count, plane in ((count_sparse_alone, "cells"), (count_sparse_shared, "sums")):
-        grower.words[s.WORD_COUNTS] = 0
-        run(count, grower.slots, 0, 0, 0, 0, 0)
+    grower.words[s.WORD_COUNTS] = 0
+    count_columns(grower.slots, 0, 0, 0, 2, 0)
+    count_shared(grower.slots, 0, 0)
+    for plane in ("cells", "sums"):
         cells = cells_of(getattr(grower.team, plane), grower)
         assert cells[int(start[0])] == [n_rows * g, n_rows * h]
         assert cells[int(start[2]) - 1] == [n_missing * g, n_missing * h]
         assert cells[int(start[1])] == [0, 0]  # zeros are filled in when they are searched
 
 
-def _fill(slots, slot, n_features):  # type: ignore[no-untyped-def]
+@not_stored
+def fill_defaults(slots, slot, n_features):  # type: ignore[no-untyped-def]
     table, nodes = s.load_table(slots, s.TABLE_AT), s.load_nodes(slots, s.NODES_AT)
     team = s.load_team(slots, s.TEAM_AT)
     for feature in range(n_features):
@@ -220,8 +225,8 @@ def test_features_that_share_a_column_have_the_sums_of_their_own() -> None:
     table = bundled(matrix)
     assert table.bundles.n_columns < 6
     grower = prepare(slopes, table, False, 1)
-    run(count_columns, grower.slots, 0, 0, 0, int(grower.table.whole[s.N_BUNDLES]), 0)
-    specialise(_fill, None)(grower.slots, 0, 6)
+    count_columns(grower.slots, 0, 0, 0, grower.draw.n_bundles, 0)
+    fill_defaults(grower.slots, 0, 6)
     whole = integers(grower, slopes)
     expected = expected_cells(grower, encode(matrix).columns, whole)
     assert cells_of(grower.team.cells, grower) == expected

@@ -5,19 +5,14 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from hornbeam.kernels.boosting.state import (
-    FEATURES_BY_LEVEL,
-    FEATURES_BY_NODE,
-    N_ACTIVE,
-    N_FEATURES,
-    N_GROUPS,
     NODES_AT,
-    SEED,
     TABLE_AT,
     TEAM_AT,
     load_nodes,
     load_table,
     load_team,
 )
+from hornbeam.kernels.boosting.steps import ChooseFeatures
 from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive, derive_for_feature
 
@@ -51,13 +46,17 @@ def keep_smallest(table, team, may_ask, at, n_active, key, kept):
     return kept
 
 
-@step
-def choose_features(slots, node, which, unused, unused_too, rank):
+@step(ChooseFeatures)
+def choose_features(slots, node, which):
     """Mark the features a node may ask: drawn for its tree, level and node, and allowed."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
-    whole = table.whole
-    n_features, n_active, n_groups = whole[N_FEATURES], whole[N_ACTIVE], whole[N_GROUPS]
+    shape, draw = table.shape, table.draw
+    n_features, n_active, n_groups = (
+        shape.n_features,
+        draw.n_active,
+        shape.n_groups,
+    )
     at = which * n_features
     for k in range(n_active):
         team.may_ask[at + int64(team.active[k])] = 1
@@ -73,10 +72,9 @@ def choose_features(slots, node, which, unused, unused_too, rank):
                     allowed = True
             if not allowed:
                 team.may_ask[at + feature] = 0
-    key = derive(whole[SEED], n_features)
-    own_key, kept = derive(key, nodes.depth[node]), whole[FEATURES_BY_LEVEL]
+    key = derive(draw.seed, n_features)
+    own_key, kept = derive(key, nodes.depth[node]), draw.by_level
     for _ in range(2):  # once for the level, then for the node
         if kept < n_active:
             keep_smallest(table, team, team.may_ask, at, n_active, own_key, kept)
-        own_key, kept = derive(derive(key, -1), node), whole[FEATURES_BY_NODE]
-    return 0.0
+        own_key, kept = derive(derive(key, -1), node), draw.by_node

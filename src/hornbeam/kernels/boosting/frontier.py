@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import int64
 
-from hornbeam.kernels.boosting.state import GROWTH, WORD_TAIL
+from hornbeam.kernels.boosting.state import WORD_TAIL
 from hornbeam.kernels.state import BEST_FIRST, DEPTH_FIRST
 from hornbeam.runtime.kernel import part
 
@@ -22,7 +22,7 @@ def comes_before(growth, nodes, one, other):
 @part
 def push(table, nodes, team, node):
     """Put a node on the frontier."""
-    growth, frontier = table.whole[GROWTH], team.frontier
+    growth, frontier = table.rules.growth, team.frontier
     place = team.words[WORD_TAIL]
     team.words[WORD_TAIL] += 1
     while place > 0:
@@ -37,7 +37,7 @@ def push(table, nodes, team, node):
 @part
 def pop(table, nodes, team):
     """Take the next node from the frontier, -1 if there is none."""
-    growth, frontier = table.whole[GROWTH], team.frontier
+    growth, frontier = table.rules.growth, team.frontier
     if team.words[WORD_TAIL] == 0:
         return int64(-1)
     team.words[WORD_TAIL] -= 1

@@ -12,19 +12,11 @@ from hornbeam.kernels.boosting.state import (
     AHEAD,
     ALL_HELD,
     CHUNK,
-    EMPTY_SHARED,
     FLUSH_ROWS,
     HELD_ROOM,
-    LANE,
     MISSING,
-    N_BUNDLES,
-    N_CELLS,
-    N_COLUMNS,
-    N_ROWS,
     NODES_AT,
     ROWS_AT,
-    SPARSE,
-    STRIDE,
     TABLE_AT,
     TEAM_AT,
     TILE_STRIDE,
@@ -34,7 +26,15 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import atomic_add, call_address, prefetch
+from hornbeam.kernels.boosting.steps import (
+    AddShared,
+    CountColumns,
+    CountHeld,
+    CountShared,
+    EmptyShared,
+    FillDefault,
+)
+from hornbeam.runtime.atomics import atomic_add, prefetch
 from hornbeam.runtime.kernel import part, step
 
 # Columns counted in one pass over some rows: their tile stays in the cache.
@@ -48,9 +48,9 @@ MANY_COLUMNS = 256
 @part
 def count_rows(table, rows, tiles, tile, buffer, first, last, bundle, place, place_end):
     """Add rows to the tile of the drawn columns ``place`` to ``place_end``."""
-    stride, codes = table.whole[STRIDE], table.by_row
+    stride, codes = table.shape.stride, table.by_row
     column, column_end = int64(bundle[place]), int64(bundle[place_end - 1]) + 1
-    offset = buffer * table.whole[N_ROWS]
+    offset = buffer * table.shape.n_rows
     neighbours = column_end - column == place_end - place
     in_order, words = rows.row, rows.word
     for j in range(first, last):
@@ -74,7 +74,7 @@ def empty_own_column(table, tiles, at, sums, base, feature, kept):
 
     ``kept`` are the bits of the sums that count: none of them if the histogram is new.
     """
-    n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
+    n_cells, lane = table.shape.n_cells, table.units.lane
     mask = (int64(1) << lane) - 1
     n_codes = table.n_codes[feature]
     gradients = base + table.cell_start[feature]
@@ -110,7 +110,7 @@ def own_code(table, feature, code):
     return int64(MISSING) if cell == table.n_codes[feature] else cell
 
 
-@step
+@step(EmptyShared)
 def empty_shared_column(slots, at, base, feature, kept, counted):
     """Add one feature of a shared column to a histogram, and clear it there.
 
@@ -119,7 +119,7 @@ def empty_shared_column(slots, at, base, feature, kept, counted):
     """
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     tiles, sums = team.tiles, team.sums if counted else team.cells
-    n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
+    n_cells, lane = table.shape.n_cells, table.units.lane
     mask = (int64(1) << lane) - 1
     gradients = base + table.cell_start[feature]
     hessians = gradients + n_cells
@@ -134,7 +134,6 @@ def empty_shared_column(slots, at, base, feature, kept, counted):
             place += 1
         sums[gradients + cell] = (sums[gradients + cell] & kept) + (word >> lane)
         sums[hessians + cell] = (sums[hessians + cell] & kept) + (word & mask)
-    return 0.0
 
 
 @part
@@ -147,19 +146,18 @@ def empty_tile(slots, table, team, tile, counted, base, place, place_end, fresh)
         for i in range(team.bundle_start[k], team.bundle_start[k + 1]):
             feature = int64(team.bundle_feature[i])
             if table.is_shared[feature]:
-                empty = table.whole[EMPTY_SHARED]
-                call_address(empty, (slots, at, base, feature, kept, int64(counted)))
+                table.steps.empty_shared(slots, at, base, feature, kept, counted)
             else:
                 empty_own_column(table, team.tiles, at, sums, base, feature, kept)
 
 
-@step
+@step(CountColumns)
 def count_columns(slots, node, slot, place, place_end, rank):
     """Make a node's histogram for some columns, into its slot."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    tile = rank * table.whole[N_COLUMNS] * TILE_STRIDE
-    base = 2 * slot * table.whole[N_CELLS]
+    tile = rank * table.shape.n_columns * TILE_STRIDE
+    base = 2 * slot * table.shape.n_cells
     last, buffer = nodes.last[node], int64(nodes.buffer[node])
     while place < place_end:
         end = min(place + BLOCK_COLUMNS, place_end)
@@ -170,17 +168,16 @@ def count_columns(slots, node, slot, place, place_end, rank):
             empty_tile(slots, table, team, tile, False, base, place, end, fresh)
             start, fresh = stop, False
         place = end
-    return 0.0
 
 
-@step
-def count_shared(slots, node, unused, unused_too, none, rank):
+@step(CountShared)
+def count_shared(slots, node, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    n_bundles = table.whole[N_BUNDLES]
-    tile = rank * table.whole[N_COLUMNS] * TILE_STRIDE
-    base = 2 * rank * table.whole[N_CELLS]
+    n_bundles = table.draw.n_bundles
+    tile = rank * table.shape.n_columns * TILE_STRIDE
+    base = 2 * rank * table.shape.n_cells
     first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
     fresh, held = True, int64(0)
     while True:
@@ -190,7 +187,7 @@ def count_shared(slots, node, unused, unused_too, none, rank):
             empty_tile(slots, table, team, tile, True, base, int64(0), n_bundles, fresh)
             fresh, held = False, int64(0)
         if start >= last:
-            return 0.0
+            return
         stop = min(start + CHUNK, last)
         held += stop - start
         place = int64(0)
@@ -200,34 +197,33 @@ def count_shared(slots, node, unused, unused_too, none, rank):
             place = end
 
 
-@step
-def count_held(slots, node, feature, unused, unused_too, rank):
+@step(CountHeld)
+def count_held(slots, node, feature, rank):
     """Count the rows of a node in each cell of a feature, for one thread."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    at, n_codes, n_rows = HELD_ROOM * rank, table.n_codes[feature], table.whole[N_ROWS]
+    at, n_codes, n_rows = HELD_ROOM * rank, table.n_codes[feature], table.shape.n_rows
     for cell in range(n_codes + 1):
         team.held[at + cell] = 0
     count, listed = nodes.last[node] - nodes.first[node], int64(0)
     team.held[at + ALL_HELD] = count
-    if table.whole[SPARSE]:
+    if table.shape.is_sparse:
         for entry in range(table.column_start[feature], table.column_start[feature + 1]):
             here = int64(team.holder[table.column_row[entry]] == nodes.label[node])
             team.held[at + min(int64(table.column_code[entry]), n_codes)] += here
             listed += here
         team.held[at + default_cell(table, feature)] += count - listed
-        return 0.0
+        return
     column, source = table.column[feature] * n_rows, int64(nodes.buffer[node]) * n_rows
     for j in range(source + nodes.first[node], source + nodes.last[node]):
         code = int64(table.by_column[column + int64(rows.row[j])])
         team.held[at + min(own_code(table, feature, code), n_codes)] += 1
-    return 0.0
 
 
 @part
 def fill_default(table, nodes, cells, node, slot, feature):
     """Give the default code of a feature what remains of the node."""
-    n_cells = table.whole[N_CELLS]
+    n_cells = table.shape.n_cells
     start, stop = table.cell_start[feature], table.cell_start[feature + 1]
     default = start + default_cell(table, feature)
     for plane in range(2):
@@ -239,19 +235,18 @@ def fill_default(table, nodes, cells, node, slot, feature):
         cells[base + default] = total
 
 
-@step
-def fill_default_cell(slots, node, slot, feature, unused, rank):
+@step(FillDefault)
+def fill_default_cell(slots, node, slot, feature):
     """`fill_default`, for features that are sparse or share a column."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     fill_default(table, nodes, load_team(slots, TEAM_AT).cells, node, slot, feature)
-    return 0.0
 
 
-@step
-def add_shared(slots, slot, feature, size, unused, rank):
+@step(AddShared)
+def add_shared(slots, slot, feature, size):
     """Add up the histograms of all threads, for one feature, into a slot."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
-    n_cells = table.whole[N_CELLS]
+    n_cells = table.shape.n_cells
     base = 2 * slot * n_cells
     for plane in range(2):
         start = plane * n_cells + table.cell_start[feature]
@@ -261,13 +256,12 @@ def add_shared(slots, slot, feature, size, unused, rank):
             for rank in range(1, size):
                 total += team.sums[2 * rank * n_cells + i]
             team.cells[base + i] = total
-    return 0.0
 
 
 @part
 def subtract(table, cells, from_slot, slot, feature):
     """Leave the sibling's histogram where their parent's was, for one feature."""
-    n_cells = table.whole[N_CELLS]
+    n_cells = table.shape.n_cells
     for plane in range(2):
         start = plane * n_cells + table.cell_start[feature]
         stop = plane * n_cells + table.cell_start[feature + 1]

@@ -11,34 +11,13 @@ from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS,
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
-    CHOOSE_FEATURES,
     CHUNK,
-    COUNT_HELD,
-    DRAWS_FEATURES,
     FINISHED,
     FLAGGING,
-    GRADIENT_UNIT,
-    HESSIAN_UNIT,
-    LAMBDA,
-    MARK_SIDES,
-    MAX_DEPTH,
-    MAX_LEAVES,
     MEMBER_WORDS,
-    MIN_HESSIAN,
-    MIN_LEAF,
-    N_ACTIVE,
-    N_BUNDLES,
-    N_DRAWN,
-    N_FEATURES,
-    N_GROUPS,
-    N_SLOTS,
     NODES_AT,
-    PLAN_BUILD,
-    PREPARE_SPARSE,
     ROWS_AT,
     SEARCHING,
-    SETTLE,
-    SPARSE,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
@@ -46,6 +25,7 @@ from hornbeam.kernels.boosting.state import (
     WORD_BUILD_SLOT,
     WORD_BY_COLUMN,
     WORD_COUNTS,
+    WORD_DRAWN,
     WORD_FLAGS,
     WORD_FREE,
     WORD_GRADIENT,
@@ -65,7 +45,8 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store, call_address
+from hornbeam.kernels.boosting.steps import MakeRoot, MarkSides, NextSplit, PlanBuild, Settle
+from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store
 from hornbeam.runtime.kernel import part, step
 
 ROUNDING = 2.0**-20  # equal hessians that are rounded still seem to be enough rows
@@ -74,15 +55,14 @@ ROUNDING = 2.0**-20  # equal hessians that are rounded still seem to be enough r
 @part
 def may_split(table, nodes, team, node):
     """Whether the rules let a node be searched."""
-    whole, real = table.whole, table.real
     count = nodes.last[node] - nodes.first[node]
-    hessian = float(nodes.hessian[node]) * real[HESSIAN_UNIT]
+    hessian = float(nodes.hessian[node]) * table.units.hessian
     return (
-        nodes.depth[node] < whole[MAX_DEPTH]
-        and team.words[WORD_LEAVES] < whole[MAX_LEAVES]
-        and count >= 2 * whole[MIN_LEAF]
+        nodes.depth[node] < table.rules.max_depth
+        and team.words[WORD_LEAVES] < table.rules.max_leaves
+        and count >= 2 * table.rules.min_leaf
         and count >= 2
-        and hessian >= 2.0 * real[MIN_HESSIAN]
+        and hessian >= 2.0 * table.rules.min_hessian
     )
 
 
@@ -91,7 +71,7 @@ def take_slot(table, team, node, nodes):
     """A place for a node's histogram; the last one is for those that cannot be kept."""
     if team.words[WORD_FREE] == 0:
         nodes.slot[node] = -1
-        return table.whole[N_SLOTS]
+        return table.shape.n_slots
     team.words[WORD_FREE] -= 1
     slot = int64(team.free_slots[team.words[WORD_FREE]])
     nodes.slot[node] = slot
@@ -107,8 +87,8 @@ def release_slot(nodes, team, node):
         nodes.slot[node] = -1
 
 
-@step
-def mark_sides(slots, node, unused, unused_too, none, rank):
+@step(MarkSides)
+def mark_sides(slots, node):
     """Which side each code of a column goes to at a node's split, as a table.
 
     This is for categories and shared columns.
@@ -126,7 +106,6 @@ def mark_sides(slots, node, unused, unused_too, none, rank):
         else:
             left = own <= int64(nodes.cut[node])
         team.goes_left[code] = left
-    return 0.0
 
 
 @part
@@ -142,7 +121,6 @@ def mark_number(table, nodes, team, node):
 @part
 def make_child(table, nodes, parent, node, n_left, is_left):
     """One child of a split: its rows, sums, value and bounds."""
-    whole = table.whole
     middle = nodes.first[parent] + n_left
     nodes.first[node] = nodes.first[parent] if is_left else middle
     nodes.last[node] = middle if is_left else nodes.last[parent]
@@ -162,9 +140,9 @@ def make_child(table, nodes, parent, node, n_left, is_left):
             nodes.upper[node] = border
         else:
             nodes.lower[node] = border
-    n_groups = whole[N_GROUPS]
+    n_groups = table.shape.n_groups
     for group in range(n_groups):
-        holds = table.groups[group * whole[N_FEATURES] + int64(nodes.feature[parent])]
+        holds = table.groups[group * table.shape.n_features + int64(nodes.feature[parent])]
         nodes.groups[node * n_groups + group] = nodes.groups[parent * n_groups + group] & holds
 
 
@@ -176,8 +154,8 @@ def make_leaf(table, nodes, node):
     nodes.feature[node] = -1
     nodes.gain[node] = 0.0
     # a cell that is not empty holds a row, whatever its hessian seems to say
-    judged = table.whole[MIN_LEAF] > 1 and table.whole[COUNT_HELD] == 0
-    least = float(table.whole[MIN_LEAF]) if judged else 0.0
+    judged = table.rules.min_leaf > 1 and not bool(table.steps.count_held)
+    least = float(table.rules.min_leaf) if judged else 0.0
     nodes.least_rows[node] = least * (1.0 - ROUNDING)
     nodes.label[node] = node
 
@@ -207,28 +185,25 @@ def plan_search(table, nodes, team, node, left):
             words[WORD_SECOND if search_smaller else WORD_BUILD] = larger
 
 
-@step
-def plan_build(slots, size, unused, unused_too, none, rank):
+@step(PlanBuild)
+def plan_build(slots, size):
     """Set the stage for counting WORD_BUILD (and subtracting it from WORD_OTHER)."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
-    words, whole = team.words, table.whole
+    words = team.words
     build, other = words[WORD_BUILD], words[WORD_OTHER]
     atomic_store(words, WORD_COUNTS, 0)
     atomic_store(words, WORD_SEARCH, 0)
     if build >= 0:
         words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
         few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
-        spread = few or whole[N_BUNDLES] >= MANY_COLUMNS
-        words[WORD_BY_COLUMN] = size == 1 or (spread and not whole[SPARSE])
-    if whole[DRAWS_FEATURES]:  # otherwise the nodes may ask all that the tree has
+        spread = few or table.draw.n_bundles >= MANY_COLUMNS
+        words[WORD_BY_COLUMN] = size == 1 or (spread and not table.shape.is_sparse)
+    if table.rules.draws_features:  # otherwise the nodes may ask all that the tree has
         for which in range(2):
             node = build if which == 0 else other
             if node >= 0:
-                call_address(
-                    whole[CHOOSE_FEATURES], (slots, node, int64(which), int64(0), int64(0), rank)
-                )
-    return 0.0
+                table.steps.choose_features(slots, node, which)
 
 
 @part
@@ -244,17 +219,17 @@ def ask_for_more(nodes, node, n_left, n_right):
     nodes.least_rows[node] *= seemed / float(min(n_left, n_right))
 
 
-@step
-def settle_split(slots, node, n_left, size, unused, rank):
-    """Make the children of a node whose rows are flagged; 0 if one has too few rows.
+@step(Settle)
+def settle_split(slots, node, n_left, size):
+    """Make the children of a node whose rows are flagged.
 
-    Such a node goes back to be searched again, more cautiously.
+    If one would have too few rows, the node goes back to be searched again, more cautiously.
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
-    words, none = team.words, int64(0)
+    words = team.words
     n_right = nodes.last[node] - nodes.first[node] - n_left
-    if min(n_left, n_right) < table.whole[MIN_LEAF]:
+    if min(n_left, n_right) < table.rules.min_leaf:
         ask_for_more(nodes, node, n_left, n_right)
         nodes.feature[node] = -1
         kept = nodes.slot[node] >= 0  # its histogram; otherwise it is counted again
@@ -262,8 +237,8 @@ def settle_split(slots, node, n_left, size, unused, rank):
         words[WORD_BUILD] = -1 if kept else node
         words[WORD_OTHER] = node if kept else -1
         words[WORD_OTHER_SLOT] = nodes.slot[node]
-        call_address(table.whole[PLAN_BUILD], (slots, size, none, none, none, rank))
-        return 0.0
+        table.steps.plan_build(slots, size)
+        return
     if nodes.missing_left[node] == UNKNOWN:
         nodes.missing_left[node] = n_left >= n_right
     left = words[WORD_NODES]
@@ -273,57 +248,54 @@ def settle_split(slots, node, n_left, size, unused, rank):
     for side in range(2):
         make_child(table, nodes, node, left + side, n_left, side == 0)
     plan_search(table, nodes, team, node, left)
-    call_address(table.whole[PLAN_BUILD], (slots, size, none, none, none, rank))
-    return 1.0
+    table.steps.plan_build(slots, size)
 
 
-@step
-def next_split(slots, size, unused, unused_too, none, rank):
+@step(NextSplit)
+def next_split(slots, size):
     """Take nodes from the frontier until all threads are needed, or none is left.
 
     Small nodes are parted here; children that cannot be split again need no other thread.
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    words, whole, none = team.words, table.whole, int64(0)
+    words, steps = team.words, table.steps
     while True:
         words[WORD_MODE] = FINISHED
-        if words[WORD_LEAVES] >= whole[MAX_LEAVES] or atomic_load(words, STOP) != 0:
-            return 0.0
+        if words[WORD_LEAVES] >= table.rules.max_leaves or atomic_load(words, STOP) != 0:
+            return
         node = pop(table, nodes, team)
         if node < 0:
-            return 0.0
+            return
         words[WORD_NODE] = node
         feature = nodes.feature[node]
         if table.is_category[feature] or table.is_shared[feature]:
-            call_address(whole[MARK_SIDES], (slots, node, none, none, none, rank))
+            steps.mark_sides(slots, node)
         else:
             mark_number(table, nodes, team, node)
-        if whole[SPARSE]:
-            prepare = whole[PREPARE_SPARSE]
-            if call_address(prepare, (slots, node, size, none, none, rank)) == 0.0:
-                words[WORD_MODE] = SEARCHING
-                return 0.0
+        if table.shape.is_sparse and not steps.prepare_sparse(slots, node, size):
+            words[WORD_MODE] = SEARCHING
+            return
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)
         if size > 1 and nodes.last[node] - nodes.first[node] > CHUNK:
             words[WORD_MODE] = FLAGGING
-            return 0.0
+            return
         words[WORD_MODE] = SEARCHING
         n_left = part_alone(table, rows, nodes, team, node)
-        call_address(whole[SETTLE], (slots, node, n_left, size, none, rank))
+        steps.settle(slots, node, n_left, size)
         if words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0:
-            return 0.0
+            return
 
 
-@step
-def make_root(slots, size, unused, unused_too, none, rank):
+@step(MakeRoot)
+def make_root(slots, size):
     """The root: all drawn rows."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team, root = load_team(slots, TEAM_AT), int64(0)
-    real, words = table.real, team.words
+    words = team.words
     nodes.first[0] = 0
-    nodes.last[0] = table.whole[N_DRAWN]
+    nodes.last[0] = words[WORD_DRAWN]
     nodes.buffer[0] = 0
     nodes.depth[0] = 0
     make_leaf(table, nodes, root)
@@ -331,22 +303,21 @@ def make_root(slots, size, unused, unused_too, none, rank):
     nodes.hessian[0] = words[WORD_HESSIAN]
     nodes.lower[0] = -math.inf
     nodes.upper[0] = math.inf
-    g = float(nodes.gradient[0]) * real[GRADIENT_UNIT]
-    h = float(nodes.hessian[0]) * real[HESSIAN_UNIT]
+    g = float(nodes.gradient[0]) * table.units.gradient
+    h = float(nodes.hessian[0]) * table.units.hessian
     nodes.value[0] = 0.0
-    if h + real[LAMBDA] > 0.0:
-        nodes.value[0] = leaf_weight(real, g, h, real[LAMBDA], -math.inf, math.inf)
-    for group in range(table.whole[N_GROUPS]):
+    if h + table.penalty > 0.0:
+        nodes.value[0] = leaf_weight(table.rules, g, h, table.penalty, -math.inf, math.inf)
+    for group in range(table.shape.n_groups):
         nodes.groups[group] = 1
     words[WORD_NODES] = words[WORD_LEAVES] = 1
     words[WORD_TAIL] = 0
-    words[WORD_FREE] = table.whole[N_SLOTS]
-    for slot in range(table.whole[N_SLOTS]):
+    words[WORD_FREE] = table.shape.n_slots
+    for slot in range(table.shape.n_slots):
         team.free_slots[slot] = slot
-    for k in range(table.whole[N_ACTIVE]):
+    for k in range(table.draw.n_active):
         feature = int64(team.active[k])
-        team.may_ask[feature] = team.may_ask[table.whole[N_FEATURES] + feature] = 1
+        team.may_ask[feature] = team.may_ask[table.shape.n_features + feature] = 1
     words[WORD_OTHER] = words[WORD_SECOND] = -1
     words[WORD_BUILD] = 0 if may_split(table, nodes, team, root) else -1
-    call_address(table.whole[PLAN_BUILD], (slots, size, root, root, root, rank))
-    return 0.0
+    table.steps.plan_build(slots, size)

@@ -12,19 +12,11 @@ from numba import int64, uint64
 
 from hornbeam.kernels.boosting.state import (
     CHUNK,
-    DRAW_BELOW,
-    GRADIENT_SCALE,
-    HESSIAN_SCALE,
-    LANE,
-    N_DRAWN,
-    N_ROWS,
     NODES_AT,
     ROWS_AT,
-    SEED,
-    SETTLE,
-    SPARSE,
     TABLE_AT,
     TEAM_AT,
+    WORD_DRAWN,
     WORD_FLAGS,
     WORD_GRADIENT,
     WORD_HESSIAN,
@@ -34,7 +26,8 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier, call_address
+from hornbeam.kernels.boosting.steps import LayOutRows, PartTogether
+from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier
 from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive
 
@@ -45,23 +38,23 @@ def pack_slopes(table, rows, row):
 
     No hessian rounds to zero: a cell of a histogram is empty if its hessian is.
     """
-    gradient = int64(np.rint(rows.slope[2 * row] * table.real[GRADIENT_SCALE]))
-    hessian = int64(np.rint(rows.slope[2 * row + 1] * table.real[HESSIAN_SCALE]))
-    return (gradient << table.whole[LANE]) + max(hessian, int64(1))
+    gradient = int64(np.rint(rows.slope[2 * row] * table.units.gradient_scale))
+    hessian = int64(np.rint(rows.slope[2 * row + 1] * table.units.hessian_scale))
+    return (gradient << table.units.lane) + max(hessian, int64(1))
 
 
 @part
 def is_drawn(table, row):
     """Whether a row takes part in this tree."""
-    return int64(derive(table.whole[SEED], row) >> uint64(33)) < table.whole[DRAW_BELOW]
+    return int64(derive(table.draw.seed, row) >> uint64(33)) < table.draw.rows_below
 
 
-@step
-def lay_out_all(slots, size, unused, unused_too, none, rank):
+@step(LayOutRows)
+def lay_out_all(slots, size, rank):
     """Pack the slopes of all rows and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     words = load_team(slots, TEAM_AT).words
-    n_rows, lane = table.whole[N_ROWS], table.whole[LANE]
+    n_rows, lane = table.shape.n_rows, table.units.lane
     mask = (int64(1) << lane) - 1
     gradient, hessian = int64(0), int64(0)
     while True:
@@ -77,17 +70,16 @@ def lay_out_all(slots, size, unused, unused_too, none, rank):
     atomic_add(words, WORD_GRADIENT, gradient)
     atomic_add(words, WORD_HESSIAN, hessian)
     if rank == 0:
-        table.whole[N_DRAWN] = n_rows
-    return 0.0
+        words[WORD_DRAWN] = n_rows
 
 
-@step
-def lay_out_drawn(slots, size, unused, unused_too, none, rank):
+@step(LayOutRows)
+def lay_out_drawn(slots, size, rank):
     """Draw the rows of this tree, pack the slopes of each and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     team = load_team(slots, TEAM_AT)
-    whole, words = table.whole, team.words
-    n_rows, lane = whole[N_ROWS], whole[LANE]
+    words = team.words
+    n_rows, lane = table.shape.n_rows, table.units.lane
     mask = (int64(1) << lane) - 1
     gradient, hessian = int64(0), int64(0)
     while True:
@@ -97,7 +89,7 @@ def lay_out_drawn(slots, size, unused, unused_too, none, rank):
             break
         place = start
         for row in range(start, end_of_chunk(start, n_rows)):
-            if whole[SPARSE]:
+            if table.shape.is_sparse:
                 team.holder[row] = -1
             if is_drawn(table, row):
                 word = pack_slopes(table, rows, row)
@@ -111,12 +103,12 @@ def lay_out_drawn(slots, size, unused, unused_too, none, rank):
     atomic_add(words, WORD_HESSIAN, hessian)
     barrier(words, size)
     if rank == 0:
-        whole[N_DRAWN] = sum_counts(rows, n_rows)
+        words[WORD_DRAWN] = sum_counts(rows, n_rows)
     while True:
         chunk = atomic_add(words, WORD_MOVES, 1)
         start = chunk * CHUNK
         if start >= n_rows:
-            return 0.0
+            return
         place = sum_counts(rows, start)
         for k in range(rows.counts[chunk]):
             rows.row[place + k] = rows.row[n_rows + start + k]
@@ -140,9 +132,9 @@ def sum_counts(rows, n_rows):
 @part
 def flag_chunk(table, rows, nodes, team, node, chunk):
     """Flag the rows of a chunk that go left, and count them; False if there is no such chunk."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     codes, at = table.by_column, table.column[nodes.feature[node]] * n_rows
-    if table.whole[SPARSE]:
+    if table.shape.is_sparse:
         codes, at = team.column, int64(0)
     goes_left = team.goes_left
     source = int64(nodes.buffer[node]) * n_rows
@@ -165,7 +157,7 @@ def move_chunk(table, rows, nodes, node, n_left, chunk):
 
     There is no branch on the side: both places are known, and one of them advances.
     """
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     buffer = int64(nodes.buffer[node])
     source, target = buffer * n_rows, (1 - buffer) * n_rows
     first, last = nodes.first[node], nodes.last[node]
@@ -190,9 +182,9 @@ def part_alone(table, rows, nodes, team, node):
     The left side grows from the front of the node's places in the other buffer, the right
     side from their end, so its rows are in reverse order; no sum depends on that.
     """
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     codes, at = table.by_column, table.column[nodes.feature[node]] * n_rows
-    if table.whole[SPARSE]:
+    if table.shape.is_sparse:
         codes, at = team.column, int64(0)
     buffer = int64(nodes.buffer[node])
     source, target = buffer * n_rows, (1 - buffer) * n_rows
@@ -209,8 +201,8 @@ def part_alone(table, rows, nodes, team, node):
     return left - first
 
 
-@step
-def part_together(slots, node, size, unused, unused_too, rank):
+@step(PartTogether)
+def part_together(slots, node, size, rank):
     """Part a large node by all threads: flag its rows, make its children, move the rows."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
@@ -219,12 +211,11 @@ def part_together(slots, node, size, unused, unused_too, rank):
         pass
     barrier(words, size)
     if atomic_load(words, STOP) != 0:
-        return 0.0  # nobody waited: some rows may not be flagged
+        return  # nobody waited: some rows may not be flagged
     n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
     if rank == 0:
-        call_address(table.whole[SETTLE], (slots, node, n_left, size, int64(0), rank))
+        table.steps.settle(slots, node, n_left, size)
     barrier(words, size)
     if nodes.child[node] != 0:
         while move_chunk(table, rows, nodes, node, n_left, atomic_add(words, WORD_MOVES, 1)):
             pass
-    return 0.0

@@ -5,26 +5,19 @@ Scores move and slopes are taken chunk by chunk of rows, while they are in the c
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from numba import float64, int64, types, uint64
 
 from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.state import (
     CHUNK,
-    FORGET_LEAVES,
     MEMBER_WORDS,
     MISSING,
-    N_DRAWN,
-    N_ROWS,
     NODES_AT,
     ROWS_AT,
-    SPARSE,
-    STRIDE,
     TABLE_AT,
     TEAM_AT,
-    WALK_ROWS,
     WORD_COUNTS,
+    WORD_DRAWN,
     WORD_FLAGS,
     WORD_MOVES,
     WORD_NODES,
@@ -34,41 +27,23 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
+from hornbeam.kernels.boosting.steps import ForgetLeaves, WalkRows
+from hornbeam.kernels.slopes import load_loss
 from hornbeam.runtime.atomics import (
     STOP,
     atomic_add,
     atomic_load,
     barrier,
-    call_address,
 )
 from hornbeam.runtime.kernel import kernel, part, step
-from hornbeam.runtime.pointers import F4, F8, I8, bare
-from hornbeam.runtime.views import make_loader
-
-
-class Scores(NamedTuple):
-    """What a round reads and writes per row, and room of this thread."""
-
-    target: F8
-    weight: F8
-    score: F8  # score[k * n_rows + row]
-    slope: F4  # gradient and hessian of a score: slope[2 * row], and the next
-    settings: F8  # of the loss
-    groups: I8  # rows of each query: groups[q] .. groups[q + 1]
-    sizes: I8  # see kernels/slopes.py
-    scratch: F8
-    peak: F8  # largest gradient, largest hessian, bad ones, smallest hessian
-    sums: F8  # of the loss, per chunk
-
-
-load_scores = make_loader(Scores)
+from hornbeam.runtime.pointers import bare
 
 
 @part
 def code_at(table, row, feature):
     """The code of one cell of the table."""
-    if not table.whole[SPARSE]:
-        code = int64(table.by_row[row * table.whole[STRIDE] + table.column[feature]])
+    if not table.shape.is_sparse:
+        code = int64(table.by_row[row * table.shape.stride + table.column[feature]])
         return own_code(table, feature, code)
     start, stop = table.cell_start[feature], table.cell_start[feature + 1]
     low, high = table.entry_start[row], table.entry_start[row + 1]
@@ -105,7 +80,7 @@ def walk(table, nodes, row):
 @part
 def note_leaves(table, rows, nodes, team):
     """Write the leaf of every drawn row, chunk by chunk of all leaves."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     mine = atomic_add(team.words, WORD_FLAGS, 1)
     chunk = int64(0)
     for node in range(team.words[WORD_NODES]):
@@ -120,56 +95,40 @@ def note_leaves(table, rows, nodes, team):
             chunk += 1
 
 
-@part
-def fill_slopes(scores, fill, first, last):
-    """Take the slopes of some rows or queries."""
-    call_address(
-        fill,
-        (
-            scores.target, scores.weight, scores.score, scores.slope, scores.settings,
-            scores.groups, scores.sizes, scores.scratch, scores.peak, first, last,
-        ),
-    )  # fmt: skip
-
-
-@step
-def forget_leaves(slots, unused, unused_too, none, nothing, rank):
+@step(ForgetLeaves)
+def forget_leaves(slots):
     """Note that no row's leaf is known, by all threads."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    words, n_rows = load_team(slots, TEAM_AT).words, table.whole[N_ROWS]
+    words, n_rows = load_team(slots, TEAM_AT).words, table.shape.n_rows
     while True:
         start = CHUNK * atomic_add(words, WORD_SEARCH, 1)
         if start >= n_rows:
-            return 0.0
+            return
         for row in range(start, min(start + CHUNK, n_rows)):
             rows.leaf[row] = -1
 
 
-@step
-def walk_rows(slots, start, stop, unused, unused_too, rank):
+@step(WalkRows)
+def walk_rows(slots, start, stop):
     """Find the leaves of those rows of a chunk that were not drawn for the tree."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     leaf = load_rows(slots, ROWS_AT).leaf
     for row in range(start, stop):
         if leaf[row] < 0:
             leaf[row] = walk(table, nodes, row)
-    return 0.0
 
 
 @kernel
-def advance(slots, scores_slots, values, which, fill, rank, size):
-    """Add the leaf values of a tree to score ``which`` of each row, then take the slopes.
-
-    ``fill`` is the address of the loss's kernel (0: no slopes yet).
-    """
-    slots = bare(slots)
+def advance(slots, scores_slots, values, which, with_slopes, rank, size):
+    """Add the leaf values of a tree to score ``which`` of each row, then perhaps take slopes."""
+    slots, scores_slots = bare(slots), bare(scores_slots)
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    scores, none = load_scores(scores_slots, 0), int64(0)
-    words, whole, n_rows = team.words, table.whole, table.whole[N_ROWS]
-    some_left_out = whole[N_DRAWN] < n_rows
+    scores, words = load_loss(scores_slots, 0), team.words
+    n_rows, steps = table.shape.n_rows, table.steps
+    some_left_out = words[WORD_DRAWN] < n_rows
     if some_left_out:
-        call_address(whole[FORGET_LEAVES], (slots, none, none, none, none, rank))
+        steps.forget_leaves(slots)
         barrier(words, size)
     note_leaves(table, rows, nodes, team)
     barrier(words, size)
@@ -179,11 +138,11 @@ def advance(slots, scores_slots, values, which, fill, rank, size):
             return
         stop = min(start + CHUNK, n_rows)
         if some_left_out:
-            call_address(whole[WALK_ROWS], (slots, start, stop, none, none, rank))
+            steps.walk_rows(slots, start, stop)
         for row in range(start, stop):
             scores.score[which * n_rows + row] += values[int64(rows.leaf[row])]
-        if fill != 0:
-            fill_slopes(scores, fill, start, stop)
+        if with_slopes:
+            scores.fill(scores_slots, start, stop)
 
 
 @kernel
@@ -191,8 +150,8 @@ def follow(slots, scores_slots, values, which):
     """Add the leaf values of a tree to score ``which`` of rows that no tree is grown on."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     words = load_team(slots, TEAM_AT).words
-    scores = load_scores(scores_slots, 0)
-    n_rows = table.whole[N_ROWS]
+    scores = load_loss(scores_slots, 0)
+    n_rows = table.shape.n_rows
     while True:
         start = CHUNK * atomic_add(words, WORD_MOVES, 1)
         if start >= n_rows or atomic_load(words, STOP) != 0:
@@ -202,36 +161,44 @@ def follow(slots, scores_slots, values, which):
 
 
 @kernel
-def take_slopes(scores_slots, words, fill, n_units, step):
-    """Take the slopes at the scores as they are, chunk by chunk of ``step`` rows or queries."""
-    scores = load_scores(scores_slots, 0)
+def take_slopes(scores_slots, words, n_units, chunk):
+    """Take the slopes at the scores as they are, chunk by chunk of rows or queries."""
+    scores_slots = bare(scores_slots)
+    scores = load_loss(scores_slots, 0)
     while True:
-        start = step * atomic_add(words, WORD_COUNTS, 1)
+        start = chunk * atomic_add(words, WORD_COUNTS, 1)
         if start >= n_units or atomic_load(words, STOP) != 0:
             return
-        fill_slopes(scores, fill, start, min(start + step, n_units))
+        scores.fill(scores_slots, start, min(start + chunk, n_units))
 
 
 @kernel
-def take_losses(scores_slots, words, measure, n_units, step):
-    """Sum up the loss chunk by chunk of rows or queries, which no thread count changes."""
-    scores = load_scores(scores_slots, 0)
+def prepare_slopes(scores_slots, words, n_units, chunk):
+    """Find what the slopes of all scores have in common, chunk by chunk of rows."""
+    scores_slots = bare(scores_slots)
+    scores = load_loss(scores_slots, 0)
     while True:
-        chunk = atomic_add(words, WORD_SEARCH, 1)
-        start = step * chunk
+        start = chunk * atomic_add(words, WORD_COUNTS, 1)
         if start >= n_units or atomic_load(words, STOP) != 0:
             return
-        scores.sums[chunk] = call_address(
-            measure,
-            (
-                scores.target, scores.weight, scores.score, scores.settings, scores.groups,
-                scores.sizes, scores.scratch, start, min(start + step, n_units),
-            ),
-        )  # fmt: skip
+        scores.prepare(scores_slots, start, min(start + chunk, n_units))
+
+
+@kernel
+def take_losses(scores_slots, words, n_units, chunk):
+    """Sum up the loss chunk by chunk of rows or queries, which no thread count changes."""
+    scores_slots = bare(scores_slots)
+    scores = load_loss(scores_slots, 0)
+    while True:
+        place = atomic_add(words, WORD_SEARCH, 1)
+        start = chunk * place
+        if start >= n_units or atomic_load(words, STOP) != 0:
+            return
+        scores.sums[place] = scores.measure(scores_slots, start, min(start + chunk, n_units))
 
 
 _WORDS = types.Array(int64, 1, "C")
 _VALUES = types.Array(float64, 1, "C")
-ADVANCE_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, *([int64] * 4))
+ADVANCE_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, int64, types.boolean, int64, int64)
 FOLLOW_SIGNATURE = types.void(_WORDS, _WORDS, _VALUES, int64)
-SLOPES_SIGNATURE = types.void(_WORDS, _WORDS, int64, int64, int64)
+SLOPES_SIGNATURE = types.void(_WORDS, _WORDS, int64, int64)

@@ -12,13 +12,8 @@ from numba import int64
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     FLUSH_ROWS,
-    LANE,
-    MIN_LEAF,
-    N_CELLS,
-    N_ROWS,
     NODES_AT,
     ROWS_AT,
-    SETTLE,
     TABLE_AT,
     TEAM_AT,
     WORD_COUNTS,
@@ -27,7 +22,8 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.runtime.atomics import atomic_add, call_address
+from hornbeam.kernels.boosting.steps import CountColumns, CountShared, PrepareSparse
+from hornbeam.runtime.atomics import atomic_add
 from hornbeam.runtime.kernel import part, step
 
 
@@ -35,7 +31,7 @@ from hornbeam.runtime.kernel import part, step
 def count_entries(table, rows, nodes, team, tile, node, first, last):
     """Add the entries of rows of a node to a tile of one word per cell, and label the rows."""
     tiles, buffer = team.tiles, int64(nodes.buffer[node])
-    offset = buffer * table.whole[N_ROWS]
+    offset = buffer * table.shape.n_rows
     label = nodes.label[node]
     for j in range(first, last):
         row = int64(rows.row[offset + j])
@@ -48,7 +44,7 @@ def count_entries(table, rows, nodes, team, tile, node, first, last):
 @part
 def empty_cells(table, tiles, tile, sums, base, fresh):
     """Add a tile to a histogram (or make it anew) and clear the tile."""
-    n_cells, lane = table.whole[N_CELLS], table.whole[LANE]
+    n_cells, lane = table.shape.n_cells, table.units.lane
     mask = (int64(1) << lane) - 1
     for cell in range(n_cells):
         word = tiles[tile + cell]
@@ -61,12 +57,12 @@ def empty_cells(table, tiles, tile, sums, base, fresh):
             sums[base + n_cells + cell] += word & mask
 
 
-@step
-def count_sparse_alone(slots, node, slot, unused, unused_too, rank):
-    """Make a node's histogram by one thread, into its slot."""
+@step(CountColumns)
+def count_sparse_alone(slots, node, slot, place, place_end, rank):
+    """Make a node's histogram of all columns by one thread, into its slot."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    base = 2 * slot * table.whole[N_CELLS]
+    base = 2 * slot * table.shape.n_cells
     start, last = nodes.first[node], nodes.last[node]
     fresh = True
     while start < last or fresh:
@@ -75,15 +71,14 @@ def count_sparse_alone(slots, node, slot, unused, unused_too, rank):
         empty_cells(table, team.tiles, 0, team.cells, base, fresh)
         fresh = False
         start = stop
-    return 0.0
 
 
-@step
-def count_sparse_shared(slots, node, unused, unused_too, none, rank):
+@step(CountShared)
+def count_sparse_shared(slots, node, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    n_cells = table.whole[N_CELLS]
+    n_cells = table.shape.n_cells
     tile, base = rank * n_cells, 2 * rank * n_cells
     first, last = nodes.first[node], nodes.last[node]
     fresh, held = True, int64(0)
@@ -93,7 +88,7 @@ def count_sparse_shared(slots, node, unused, unused_too, none, rank):
             empty_cells(table, team.tiles, tile, team.sums, base, fresh)
             fresh, held = False, int64(0)
         if start >= last:
-            return 0.0
+            return
         stop = min(start + CHUNK, last)
         held += stop - start
         count_entries(table, rows, nodes, team, tile, node, start, stop)
@@ -121,15 +116,15 @@ def count_left(table, nodes, team, node):
 def spread_column(table, team, feature):
     """Write the code of every row of a feature, for the rows to be parted by it."""
     zero = table.default[feature]
-    for row in range(table.whole[N_ROWS]):
+    for row in range(table.shape.n_rows):
         team.column[row] = zero
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
         team.column[table.column_row[entry]] = table.column_code[entry]
 
 
-@step
-def prepare_sparse(slots, node, size, unused, unused_too, rank):
-    """Write out the column of a split; 0 if a child would have too few rows.
+@step(PrepareSparse)
+def prepare_sparse(slots, node, size):
+    """Write out the column of a split; False if a child would have too few rows.
 
     That is known before any row is moved, and the node is on its way to be searched again.
     """
@@ -137,8 +132,8 @@ def prepare_sparse(slots, node, size, unused, unused_too, rank):
     team = load_team(slots, TEAM_AT)
     n_left = count_left(table, nodes, team, node)
     n_right = nodes.last[node] - nodes.first[node] - n_left
-    if min(n_left, n_right) < table.whole[MIN_LEAF]:
-        call_address(table.whole[SETTLE], (slots, node, n_left, size, int64(0), rank))
-        return 0.0
+    if min(n_left, n_right) < table.rules.min_leaf:
+        table.steps.settle(slots, node, n_left, size)
+        return False
     spread_column(table, team, int64(nodes.feature[node]))
-    return 1.0
+    return True

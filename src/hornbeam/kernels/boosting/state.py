@@ -14,26 +14,77 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import float64, int64
-
-from hornbeam.runtime.pointers import F4, F8, I4, I8, SLOTS, U1, U8
+from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8
 from hornbeam.runtime.views import make_loader, width_of
 
 
-class Table(NamedTuple):
-    """The training rows as codes, and the rules (read only)."""
+class BoostShape(NamedTuple):
+    """How large the table is, and the room for its histograms."""
 
-    by_row: U1  # codes[row * STRIDE + column], missing is 255; exclusive features share a column
+    n_rows: int
+    n_features: int
+    stride: int  # from row to row of by_row
+    n_columns: int  # of by_row
+    n_cells: int
+    n_groups: int  # 0: no interaction constraints
+    n_slots: int  # histograms that are kept for subtraction
+    is_sparse: bool  # there are entries instead of by_row and by_column
+
+
+class BoostSettings(NamedTuple):
+    """The rules of growing, the same for all trees."""
+
+    max_depth: int
+    max_leaves: int
+    min_leaf: int
+    growth: int  # see GROWTH_CODES
+    category_rule: int  # see CATEGORY_CODES
+    is_plain: bool  # gains need no bounds and no step limit
+    draws_features: bool  # levels or nodes draw features, or groups restrict them
+    alpha: float
+    min_hessian: float
+    min_gain: float
+    max_step: float
+    category_lambda: float
+    category_smooth: float
+
+
+class BoostUnits(NamedTuple):
+    """What the integers of a tree are worth."""
+
+    lane: int = 0  # bits of the hessian in a packed word
+    gradient: float = 1.0  # what one unit of a gradient is worth
+    hessian: float = 1.0
+    gradient_scale: float = 1.0  # one over that
+    hessian_scale: float = 1.0
+
+
+class BoostDraw(NamedTuple):
+    """What is drawn for a tree."""
+
+    seed: int = 0
+    rows_below: int = -1  # rows with a smaller hash are drawn; negative: all rows
+    n_active: int = 0  # features drawn
+    n_bundles: int = 0  # columns that hold them
+    by_level: int = 0  # how many of the features each level may ask
+    by_node: int = 0  # ... and each node
+
+
+class BoostTable(NamedTuple):
+    """The training rows as codes, and the rules (read only while a tree grows)."""
+
+    by_row: U1  # codes[row * stride + column], missing is 255; exclusive features share a column
     column: I8  # of each feature
     is_shared: U1  # whether a feature's column holds other features, too ...
     offset: I8  # ... and which of the column's codes are its own, without its default code:
     width: I8  # offset .. offset + width
-    by_column: U1  # the same codes: codes[column * N_ROWS + row]
+    by_column: U1  # the same codes: codes[column * n_rows + row]
     n_codes: I8  # per feature, missing not counted
     cell_start: I8  # first cell of each feature; it has n_codes + 1, the last for missing
     is_category: U1
     monotone: I8  # per feature: +1, 0, -1
-    groups: U1  # interaction constraints: groups[group * N_FEATURES + feature]
+    groups: U1  # interaction constraints: groups[group * n_features + feature]
     draw_number: I8  # per feature: the number by which it is drawn
     entry_start: I8  # sparse table, by row: cells of its entries that are not zero ...
     entry_cell: I4
@@ -41,76 +92,16 @@ class Table(NamedTuple):
     column_row: I4
     column_code: U1
     default: U1  # per feature: the code that is not counted in sparse or shared columns
-    whole: I8  # settings, numbered below
-    real: F8
+    shape: BoostShape
+    rules: BoostSettings
+    steps: BoostSteps
+    # Written anew for each tree:
+    units: BoostUnits = BoostUnits()
+    draw: BoostDraw = BoostDraw()
+    penalty: float = 0.0  # lambda
 
 
-# Table.whole
-N_ROWS = 0
-N_FEATURES = 1
-STRIDE = 2
-N_CELLS = 3
-MAX_DEPTH = 4
-MAX_LEAVES = 5
-MIN_LEAF = 6
-GROWTH = 7
-CATEGORY_RULE = 8
-LANE = 9  # bits of the hessian in a packed word
-N_GROUPS = 10  # 0: no interaction constraints
-N_SLOTS = 11  # histograms that are kept for subtraction
-N_ACTIVE = 12  # features drawn for this tree
-FEATURES_BY_LEVEL = 13  # how many of them each level may ask
-FEATURES_BY_NODE = 14  # ... and each node
-SEED = 15  # of this tree
-N_DRAWN = 16  # rows drawn for this tree
-DRAW_BELOW = 17  # rows with a smaller hash are drawn; negative: all rows
-PLAIN = 18  # gains need no bounds and no step limit
-DRAWS_FEATURES = 19  # levels or nodes draw features, or groups restrict them
-SPARSE = 20  # there are entries instead of by_row and by_column
-N_BUNDLES = 21  # columns that hold features drawn for this tree
-N_COLUMNS = 22  # of by_row
-# Addresses of the kernels that the growth loop calls (see ADR 009); 0 if this fit needs none
-COUNT_SHARED = 23
-COUNT_COLUMNS = 24
-SEARCH_FEATURES = 25
-SEARCH_CATEGORY = 26
-SEARCH_BOUND = 27
-CHOOSE_FEATURES = 28
-MAKE_ROOT = 29
-PLAN_BUILD = 30
-SETTLE = 31
-NEXT_SPLIT = 32
-PART_TOGETHER = 33
-PREPARE_SPARSE = 34
-COUNT_AND_SEARCH = 35
-ADOPT_NODES = 36
-LAY_OUT_ROWS = 37
-ADD_SHARED = 38
-EMPTY_SHARED = 39
-FILL_DEFAULT = 40
-MARK_SIDES = 41
-FORGET_LEAVES = 42
-WALK_ROWS = 43
-ORDER_CATEGORIES = 44
-COUNT_HELD = 45  # 0: the rows of a side are judged by its hessian
-N_WHOLE = 46
-
-# Table.real
-LAMBDA = 0
-ALPHA = 1
-MIN_HESSIAN = 2
-MIN_GAIN = 3
-MAX_STEP = 4
-CATEGORY_LAMBDA = 5
-CATEGORY_SMOOTH = 6
-GRADIENT_UNIT = 7  # what one unit of a gradient is worth
-HESSIAN_UNIT = 8
-GRADIENT_SCALE = 9  # one over GRADIENT_UNIT
-HESSIAN_SCALE = 10
-N_REAL = 12
-
-
-class Rows(NamedTuple):
+class BoostRows(NamedTuple):
     """The drawn rows in node order, twice: a split moves its rows to the other buffer.
 
     Memory is lent: the slopes of a tree are read once, and their words take their place.
@@ -120,13 +111,13 @@ class Rows(NamedTuple):
 
     slope: F4  # gradient and hessian of each row of the table, as numbers ...
     word: I8  # ... and packed, once the rows are laid out
-    row: I4  # row[buffer * N_ROWS + place]
+    row: I4  # row[buffer * n_rows + place]
     leaf: I4  # leaf of each row of the table, -1 while it is not known
     flag: U1  # which side a row goes to, between the two steps of a partition
     counts: I8  # rows that go left, per chunk
 
 
-class Nodes(NamedTuple):
+class BoostNodes(NamedTuple):
     """Nodes while the tree grows, numbered as they are made; siblings are neighbours."""
 
     first: I8  # the node's rows are first .. last of its buffer
@@ -135,7 +126,7 @@ class Nodes(NamedTuple):
     depth: I4
     child: I4  # first of two children, 0 for a leaf
     slot: I4  # where its histogram is kept, -1: nowhere
-    label: I4  # of its rows in Team.holder
+    label: I4  # of its rows in BoostTeam.holder
     feature: I4  # of the best split found, -1: none
     cut: I4  # codes up to this one go left (numbers)
     missing_left: U1
@@ -151,10 +142,36 @@ class Nodes(NamedTuple):
     upper: F8
     left_value: F8
     right_value: F8
-    groups: U1  # N_GROUPS per node: interaction groups that hold all features asked so far
+    groups: U1  # n_groups per node: interaction groups that hold all features asked so far
 
 
-class Team(NamedTuple):
+class BoostSearched(NamedTuple):
+    """What is searched: of each new node, for each thread; see `search.place_of_search`."""
+
+    gradient: I8
+    hessian: I8
+    enough: I8
+    rows_per_hessian: F8
+    lower: F8
+    upper: F8
+    objective: F8
+
+
+class BoostBest(NamedTuple):
+    """The best split of each new node that each thread has found."""
+
+    gain: F8
+    feature: I8
+    cut: I8
+    missing_left: I8  # 1, 0, or UNKNOWN: there is no missing value in the node
+    gradient: I8  # of the left side
+    hessian: I8
+    left_value: F8
+    right_value: F8
+    member: U8  # the codes that go left, 4 words
+
+
+class BoostTeam(NamedTuple):
     """What the threads share while they work on a node, and room of each thread."""
 
     words: I8  # layout of runtime/atomics.py, then the words below
@@ -169,21 +186,19 @@ class Team(NamedTuple):
     goes_left: U1  # 256 entries: the side of each code at the split being made
     frontier: I4
     free_slots: I4
-    node_whole: I8  # what is searched: N_NODE_WHOLE whole numbers per thread and new node ...
-    node_real: F8  # ... and N_NODE_REAL others
-    best: F8  # the best split of each new node that each thread has found, N_BEST numbers
-    best_whole: I8  # ... and N_BEST_WHOLE whole numbers
-    member: U8  # ... and the codes that go left, 4 words
     sort_key: F8  # per thread: 256 categories in order
     sort_code: I4
     prefix: I8  # per thread: gradients left of each cut of a feature, then hessians
-    held: I8  # per thread: rows in each cell of a feature, and in all; see COUNT_HELD
+    held: I8  # per thread: rows in each cell of a feature, and in all
     column: U1  # codes of one feature of a sparse table, by row ...
     holder: I4  # ... and the label of the node that holds the row
     draw: U8  # keys of features while some are drawn
+    searched: BoostSearched
+    best: BoostBest
 
 
-# Team.words beyond runtime/atomics.py
+# BoostTeam.words beyond runtime/atomics.py: what threads count together, or tell each other. These
+# are the only numbered places.
 WORD_FLAGS = 64  # next chunk of rows to be flagged
 WORD_MOVES = 72  # next chunk of rows to be moved
 WORD_COUNTS = 80  # next chunk of rows to be counted
@@ -202,41 +217,18 @@ WORD_NODES = 112
 WORD_LEAVES = 113
 WORD_TAIL = 114  # of the frontier
 WORD_FREE = 115  # free slots
+WORD_DRAWN = 116  # rows drawn for this tree
 N_WORDS = 128
 
 # WORD_MODE
 FINISHED, FLAGGING, SEARCHING = 0, 1, 2
 
-# Team.node_whole
-NODE_GRADIENT = 0
-NODE_HESSIAN = 1
-NODE_ENOUGH = 2
-N_NODE_WHOLE = 8
-# Team.node_real
-NODE_ROWS_PER_HESSIAN = 0
-NODE_LOWER = 1
-NODE_UPPER = 2
-NODE_OBJECTIVE = 3
-N_NODE_REAL = 4
-
-# Team.best
-BEST_GAIN = 0
-BEST_LEFT_VALUE = 1
-BEST_RIGHT_VALUE = 2
-N_BEST = 8
-# Team.best_whole
-BEST_FEATURE = 0
-BEST_CUT = 1
-BEST_MISSING_LEFT = 2  # 1, 0, or UNKNOWN: there is no missing value in the node
 UNKNOWN = 2
-BEST_GRADIENT = 3  # of the left side
-BEST_HESSIAN = 4
-N_BEST_WHOLE = 8
-
 MISSING = 255  # code of a missing value
 MOST_CUTS = 256  # room for the cuts of a feature
 HELD_ROOM = 257  # room for the rows of its cells ...
 ALL_HELD = 256  # ... and of all
+LINE = 8  # numbers of a thread in arrays of all threads: a cache line of its own
 MEMBER_WORDS = 4  # 256 codes
 AHEAD = 16  # rows whose codes are fetched ahead of their turn
 CHUNK = 4096  # rows that a thread takes at a time
@@ -246,13 +238,10 @@ FLUSH_ROWS = 4 * CHUNK  # rows that a tile can hold; lanes are made for as many
 TILE_STRIDE = 257
 
 TABLE_AT = 0
-ROWS_AT = width_of(Table)
-NODES_AT = width_of(Table, Rows)
-TEAM_AT = width_of(Table, Rows, Nodes)
-load_table = make_loader(Table)
-load_rows = make_loader(Rows)
-load_nodes = make_loader(Nodes)
-load_team = make_loader(Team)
-
-# Kernels that the growth loop calls by address: slots, then five whole numbers.
-STEP_SIGNATURE = float64(SLOTS, *([int64] * 5))
+ROWS_AT = width_of(BoostTable)
+NODES_AT = width_of(BoostTable, BoostRows)
+TEAM_AT = width_of(BoostTable, BoostRows, BoostNodes)
+load_table = make_loader(BoostTable)
+load_rows = make_loader(BoostRows)
+load_nodes = make_loader(BoostNodes)
+load_team = make_loader(BoostTeam)

@@ -15,7 +15,7 @@ rank in the order in which categories are parted.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import float32, float64, int64, types, uint64
@@ -27,54 +27,26 @@ from hornbeam.kernels.boosting.partition import is_drawn, part_alone
 from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
-    CATEGORY_LAMBDA,
-    CATEGORY_RULE,
-    CATEGORY_SMOOTH,
-    CHOOSE_FEATURES,
-    COUNT_AND_SEARCH,
-    COUNT_SHARED,
-    DRAW_BELOW,
-    DRAWS_FEATURES,
     FINISHED,
-    GRADIENT_SCALE,
-    GRADIENT_UNIT,
-    HESSIAN_SCALE,
-    HESSIAN_UNIT,
-    MAKE_ROOT,
-    MARK_SIDES,
-    MAX_DEPTH,
-    MAX_LEAVES,
+    LINE,
     MEMBER_WORDS,
-    MIN_GAIN,
-    MIN_HESSIAN,
-    MIN_LEAF,
     MISSING,
-    N_ACTIVE,
-    N_DRAWN,
-    N_FEATURES,
-    N_GROUPS,
-    N_ROWS,
-    NEXT_SPLIT,
     NODES_AT,
-    ORDER_CATEGORIES,
-    PLAIN,
-    PLAN_BUILD,
     ROWS_AT,
-    SEARCH_FEATURES,
     SEARCHING,
-    SPARSE,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
+    WORD_DRAWN,
     WORD_LEAVES,
     WORD_MODE,
     WORD_NODES,
     WORD_SEARCH,
     WORD_TAIL,
-    Nodes,
-    Rows,
-    Table,
-    Team,
+    BoostNodes,
+    BoostRows,
+    BoostTable,
+    BoostTeam,
     load_nodes,
     load_rows,
     load_table,
@@ -86,12 +58,11 @@ from hornbeam.runtime.atomics import (
     atomic_add,
     atomic_load,
     barrier,
-    call_address,
     trailing_zeros,
 )
 from hornbeam.runtime.kernel import kernel, part, routine, step
 from hornbeam.runtime.pointers import F8, I4, I8, U8, bare
-from hornbeam.runtime.views import make_loader, width_of
+from hornbeam.runtime.views import Slots, make_loader, width_of
 
 PLACES = 256  # room for codes and missing values
 PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
@@ -100,18 +71,87 @@ N_GAINS = 2 * CUTS
 NO_PART = -math.inf  # gain of a node that a question does not split
 
 
-class Level(NamedTuple):
+class Plant(Protocol):
+    """Make the root of all drawn rows."""
+
+    def __call__(self, slots: Slots) -> None: ...
+
+
+class OpenLevel(Protocol):
+    """Get ready for the question of a level."""
+
+    def __call__(self, slots: Slots, depth: int) -> None: ...
+
+
+class SearchLevel(Protocol):
+    """Search the features that a level may ask, with all threads."""
+
+    def __call__(self, slots: Slots, rank: int) -> None: ...
+
+
+class SearchQuestion(Protocol):
+    """Search a feature of which ``n_sorted`` categories have places of their own (-1: a number)."""
+
+    def __call__(self, slots: Slots, feature: int, n_sorted: int, rank: int) -> None: ...
+
+
+class OrderCategories(Protocol):
+    """Order the categories of a feature; returns how many have a place of their own."""
+
+    def __call__(self, slots: Slots, feature: int, rank: int) -> int: ...
+
+
+class CountEntries(Protocol):
+    """Count a feature of a sparse table in all nodes."""
+
+    def __call__(self, slots: Slots, feature: int, rank: int) -> None: ...
+
+
+class AskQuestion(Protocol):
+    """Ask the best question that was found, and get ready for the next one."""
+
+    def __call__(self, slots: Slots, depth: int, size: int) -> None: ...
+
+
+class SymmetricSteps(NamedTuple):
+    """The steps of symmetric trees beside those of `boosting.steps` that they share."""
+
+    plant: Plant
+    open_level: OpenLevel
+    search_level: SearchLevel
+    search_question: SearchQuestion
+    ask: AskQuestion
+    order_categories: OrderCategories | None = None
+    count_entries: CountEntries | None = None
+
+
+class SymmetricBest(NamedTuple):
+    """The best question that each thread has found; thread r notes it at [LINE * r]."""
+
+    gain: F8
+    extra: F8  # the price of sorting
+    feature: I8
+    cut: I8
+    missing_left: I8
+    member: U8  # the codes that go left, 4 words
+
+
+class SymmetricLevel(NamedTuple):
     """What growing symmetric trees needs beside `state`, for all scores at once.
 
-    Arrays of Nodes that hold a gradient, a hessian or a value have one block per score: that of
-    node n and score k is at [k * N_NODES + n].
+    Arrays of BoostNodes that hold a gradient, a hessian or a value have one block per score: that
+    of node n and score k is at [k * n_nodes + n].
     """
 
-    whole: I8  # settings, numbered below
+    n_scores: int
+    n_nodes: int  # room for nodes
+    tile_nodes: int  # nodes that a tile has room for
+    tile_places: int
+    steps: SymmetricSteps
     penalty: F8  # lambda of each score
-    slope: I4  # gradient and hessian of each row: slope[2 * (row * N_SCORES + score)], and the next
+    slope: I4  # gradient and hessian of each row: slope[2 * (row * n_scores + score)], and the next
     n_left: I8  # per node: rows that go left by the question of the level
-    tile: I8  # per thread: gradients and hessians, tile[2 * (place * N_SCORES + score)] ...
+    tile: I8  # per thread: gradients and hessians, tile[2 * (place * n_scores + score)] ...
     held: I8  # ... rows in each place ...
     present: U8  # ... and a bit for each place that has some; of a sparse table for every node
     left: I8  # per thread: gradients and hessians of the left side
@@ -119,32 +159,14 @@ class Level(NamedTuple):
     # ... and, if there are any, on the left
     place_of: I4  # per thread: the place of each code of a category
     key: F8  # per thread: what categories are sorted by ...
-    code_at: I4  # ... and the code at each place
-    best: F8  # per thread: the best gain, and the price of sorting at its question
-    asked: I8  # per thread: that question, numbered below
-    member: U8  # per thread: its codes that go left ...
-    absent: U8  # ... and codes (or missing) that no node holds: of the feature searched, then of it
+    code_at: I4  # ... and the code at each place ...
+    price: F8  # ... and the penalty that sorting them adds to lambda, at [LINE * rank]
+    absent: U8  # per thread: codes that no node holds, of the feature searched, then of the best
+    best: SymmetricBest
 
 
-# Level.whole
-N_SCORES = 0
-N_NODES = 1  # room for nodes
-TILE_NODES = 2  # nodes that a tile has room for
-TILE_PLACES = 3
-N_LEVEL_WHOLE = 4
-
-# Level.asked
-ASKED_FEATURE = 0
-ASKED_CUT = 1
-ASKED_MISSING_LEFT = 2
-N_ASKED = 4
-# Level.best
-BEST_SUM = 0
-BEST_EXTRA = 1
-N_BEST_SUM = 8  # a cache line for each thread
-
-LEVEL_AT = width_of(Table, Rows, Nodes, Team)
-load_level = make_loader(Level)
+LEVEL_AT = width_of(BoostTable, BoostRows, BoostNodes, BoostTeam)
+load_level = make_loader(SymmetricLevel)
 
 
 class Question(NamedTuple):
@@ -162,11 +184,11 @@ class Question(NamedTuple):
 def pack_score(slots, slopes, which):
     """Round the slopes of one score to integers; no hessian becomes zero."""
     table, level = load_table(slots, TABLE_AT), load_level(slots, LEVEL_AT)
-    n_scores, real = level.whole[N_SCORES], table.real
-    for row in range(table.whole[N_ROWS]):
+    n_scores, units = level.n_scores, table.units
+    for row in range(table.shape.n_rows):
         at = 2 * (row * n_scores + which)
-        level.slope[at] = int64(np.rint(slopes[2 * row] * real[GRADIENT_SCALE]))
-        hessian = int64(np.rint(slopes[2 * row + 1] * real[HESSIAN_SCALE]))
+        level.slope[at] = int64(np.rint(slopes[2 * row] * units.gradient_scale))
+        hessian = int64(np.rint(slopes[2 * row + 1] * units.hessian_scale))
         level.slope[at + 1] = max(hessian, int64(1))
 
 
@@ -185,7 +207,7 @@ def place_in_tile(table, level, question, code, rank):
 @part
 def count_row(level, slot, place, row):
     """Add a row to its place in a tile."""
-    width, at = 2 * level.whole[N_SCORES], slot * level.whole[TILE_PLACES] + place
+    width, at = 2 * level.n_scores, slot * level.tile_places + place
     level.held[at] += 1
     level.present[slot * PLACE_WORDS + (place >> 6)] |= uint64(1) << uint64(place & 63)
     for k in range(width):
@@ -195,7 +217,7 @@ def count_row(level, slot, place, row):
 @part
 def count_node(table, rows, nodes, level, question, slot, node, rank):
     """Count the rows of a node."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     column = table.column[question.feature] * n_rows
     source = int64(nodes.buffer[node]) * n_rows
     for j in range(nodes.first[node], nodes.last[node]):
@@ -204,8 +226,8 @@ def count_node(table, rows, nodes, level, question, slot, node, rank):
         count_row(level, slot, place_in_tile(table, level, question, code, rank), row)
 
 
-@step
-def count_entries(slots, feature, unused, unused_too, none, rank):
+@step(CountEntries)
+def count_entries(slots, feature, rank):
     """Count a feature of a sparse table, of all nodes in one pass over its entries.
 
     Its zeros get what remains of each node. There are no categories in sparse tables, so the
@@ -213,7 +235,7 @@ def count_entries(slots, feature, unused, unused_too, none, rank):
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
-    first, n_codes = rank * level.whole[TILE_NODES], table.n_codes[feature]
+    first, n_codes = rank * level.tile_nodes, table.n_codes[feature]
     for entry in range(table.column_start[feature], table.column_start[feature + 1]):
         row = int64(table.column_row[entry])
         index = int64(team.holder[row])
@@ -225,14 +247,13 @@ def count_entries(slots, feature, unused, unused_too, none, rank):
     for index in range(team.words[WORD_TAIL]):
         node = int64(team.frontier[index])
         add_zeros(nodes, level, first + index, node, zero, n_codes + 1)
-    return 0.0
 
 
 @part
 def add_zeros(nodes, level, slot, node, zero, n_places):
     """Give the zeros of a sparse feature what remains of a node."""
-    n_scores, n_nodes = level.whole[N_SCORES], level.whole[N_NODES]
-    first = slot * level.whole[TILE_PLACES]
+    n_scores, n_nodes = level.n_scores, level.n_nodes
+    first = slot * level.tile_places
     count = nodes.last[node] - nodes.first[node]
     for place in range(first, first + n_places):
         count -= level.held[place]
@@ -252,7 +273,7 @@ def add_zeros(nodes, level, slot, node, zero, n_places):
 @part
 def clear_tile(level, slot):
     """Forget what was counted."""
-    width, first = 2 * level.whole[N_SCORES], slot * level.whole[TILE_PLACES]
+    width, first = 2 * level.n_scores, slot * level.tile_places
     for word in range(PLACE_WORDS):
         bits = level.present[slot * PLACE_WORDS + word]
         level.present[slot * PLACE_WORDS + word] = uint64(0)
@@ -270,16 +291,16 @@ def clear_tile(level, slot):
 @routine
 def objective_before(table, nodes, level, node):
     """Twice by how much a node's own weights lower the objective, summed over scores."""
-    real, n_nodes, total = table.real, level.whole[N_NODES], 0.0
-    for k in range(level.whole[N_SCORES]):
-        g = float64(nodes.gradient[k * n_nodes + node]) * real[GRADIENT_UNIT]
-        h = float64(nodes.hessian[k * n_nodes + node]) * real[HESSIAN_UNIT]
+    rules, units, n_nodes, total = table.rules, table.units, level.n_nodes, 0.0
+    for k in range(level.n_scores):
+        g = float64(nodes.gradient[k * n_nodes + node]) * units.gradient
+        h = float64(nodes.hessian[k * n_nodes + node]) * units.hessian
         penalty = level.penalty[k]
-        if table.whole[PLAIN]:
+        if rules.is_plain:
             total += g * g / (h + penalty)
         else:
-            weight = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
-            total += leaf_objective(real, g, h, penalty, weight)
+            weight = leaf_weight(rules, g, h, penalty, nodes.lower[node], nodes.upper[node])
+            total += leaf_objective(rules, g, h, penalty, weight)
     return total
 
 
@@ -291,35 +312,35 @@ def gain_of_node(table, nodes, level, question, node, before, left, at):
 
     ``left[at:]`` are gradient and hessian (integers) of the left side, score by score.
     """
-    real, n_nodes = table.real, level.whole[N_NODES]
-    plain, lower, upper = table.whole[PLAIN], nodes.lower[node], nodes.upper[node]
+    rules, units, n_nodes = table.rules, table.units, level.n_nodes
+    plain, lower, upper = rules.is_plain, nodes.lower[node], nodes.upper[node]
     after, left_hessian, right_hessian = 0.0, 0.0, 0.0
-    for k in range(level.whole[N_SCORES]):
+    for k in range(level.n_scores):
         one, two = left[at + 2 * k], left[at + 2 * k + 1]
-        gl, hl = float64(one) * real[GRADIENT_UNIT], float64(two) * real[HESSIAN_UNIT]
-        gr = float64(nodes.gradient[k * n_nodes + node] - one) * real[GRADIENT_UNIT]
-        hr = float64(nodes.hessian[k * n_nodes + node] - two) * real[HESSIAN_UNIT]
+        gl, hl = float64(one) * units.gradient, float64(two) * units.hessian
+        gr = float64(nodes.gradient[k * n_nodes + node] - one) * units.gradient
+        hr = float64(nodes.hessian[k * n_nodes + node] - two) * units.hessian
         penalty = level.penalty[k] + question.extra
         left_hessian += hl
         right_hessian += hr
         if plain:
             after += gl * gl / (hl + penalty) + gr * gr / (hr + penalty)
             continue
-        wl = leaf_weight(real, gl, hl, penalty, lower, upper)
-        wr = leaf_weight(real, gr, hr, penalty, lower, upper)
+        wl = leaf_weight(rules, gl, hl, penalty, lower, upper)
+        wr = leaf_weight(rules, gr, hr, penalty, lower, upper)
         if (wl - wr) * question.direction > 0.0:
             return NO_PART
-        one_side = leaf_objective(real, gl, hl, penalty, wl)
-        after += one_side + leaf_objective(real, gr, hr, penalty, wr)  # also if they change sides
-    if min(left_hessian, right_hessian) < real[MIN_HESSIAN]:
+        one_side = leaf_objective(rules, gl, hl, penalty, wl)
+        after += one_side + leaf_objective(rules, gr, hr, penalty, wr)  # also if they change sides
+    if min(left_hessian, right_hessian) < rules.min_hessian:
         return NO_PART
-    return 0.5 * (after - before) - real[MIN_GAIN]
+    return 0.5 * (after - before) - rules.min_gain
 
 
 @part
 def take_left(level, rank, at, afresh):
     """Add a place of a tile to the left side of a cut; returns its rows."""
-    width = 2 * level.whole[N_SCORES]
+    width = 2 * level.n_scores
     for k in range(width):
         before = int64(0) if afresh else level.left[rank * width + k]
         level.left[rank * width + k] = before + level.tile[at * width + k]
@@ -347,8 +368,8 @@ def add_gains(table, nodes, level, question, slot, node, before, missing_left, a
     A node without any has two ``sides`` to add to where another one has some. Between two
     places that the node has rows in nothing changes.
     """
-    least, width = table.whole[MIN_LEAF], 2 * level.whole[N_SCORES]
-    first, n_cuts = slot * level.whole[TILE_PLACES], question.n_places - 1
+    least, width = table.rules.min_leaf, 2 * level.n_scores
+    first, n_cuts = slot * level.tile_places, question.n_places - 1
     n_rows, gain, since = nodes.last[node] - nodes.first[node], 0.0, int64(0)
     n_left = level.held[first + n_cuts] if missing_left else int64(0)
     for k in range(width):
@@ -385,7 +406,7 @@ def note_code(words, at, code):
 @part
 def telling_score(level, slot, n_cells, smooth):
     """The score that differs most between the categories in the tile: they are sorted by it."""
-    n_scores, first = level.whole[N_SCORES], slot * level.whole[TILE_PLACES]
+    n_scores, first = level.n_scores, slot * level.tile_places
     best, most = int64(0), -1.0
     for k in range(n_scores):
         spread = 0.0
@@ -405,8 +426,8 @@ def sort_places(table, level, slot, n_cells, smooth, rank):
 
     Those of fewer than ``smooth`` rows all get the last place. Returns how many there are.
     """
-    n_scores, first, at = level.whole[N_SCORES], slot * level.whole[TILE_PLACES], rank * PLACES
-    unit = smooth / table.real[HESSIAN_UNIT]
+    n_scores, first, at = level.n_scores, slot * level.tile_places, rank * PLACES
+    unit = smooth / table.units.hessian
     score = telling_score(level, slot, n_cells, unit)
     n_sorted = int64(0)
     for cell in range(n_cells):
@@ -437,30 +458,30 @@ def sort_places(table, level, slot, n_cells, smooth, rank):
     return n_sorted
 
 
-@step
-def order_categories(slots, feature, unused, unused_too, none, rank):
+@step(OrderCategories)
+def order_categories(slots, feature, rank):
     """Find the order in which the categories of a feature are parted, the same for all nodes.
 
     As in `search_category`: few categories need no smoothing and no price; of many, those of
-    few rows always go right. Returns how many have a place of their own, doubled, and one more
-    if they are few.
+    few rows always go right. Returns how many have a place of their own.
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, real = load_level(slots, LEVEL_AT), table.real
-    slot, n_cells = rank * level.whole[TILE_NODES], table.n_codes[feature] + 1
+    level, rules = load_level(slots, LEVEL_AT), table.rules
+    slot, n_cells = rank * level.tile_nodes, table.n_codes[feature] + 1
     whole = Question(feature, n_cells, False, False, 0.0, int64(0))
     for index in range(team.words[WORD_TAIL]):
         node = int64(team.frontier[index])
         count_node(table, rows, nodes, level, whole, slot, node, rank)
     n_present = int64(0)
     for cell in range(n_cells):
-        n_present += level.held[slot * level.whole[TILE_PLACES] + cell] > 0
-    gentle = n_present <= FEW_CATEGORIES or table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
-    smooth = 0.0 if gentle else real[CATEGORY_SMOOTH]
+        n_present += level.held[slot * level.tile_places + cell] > 0
+    gentle = n_present <= FEW_CATEGORIES or rules.category_rule == ONE_AGAINST_REST
+    smooth = 0.0 if gentle else rules.category_smooth
+    level.price[LINE * rank] = 0.0 if gentle else rules.category_lambda
     n_sorted = sort_places(table, level, slot, n_cells, smooth, rank)
     clear_tile(level, slot)
-    return float64(2 * n_sorted + int64(gentle))
+    return n_sorted
 
 
 # --- the search ----------------------------------------------------------------------------
@@ -469,55 +490,54 @@ def order_categories(slots, feature, unused, unused_too, none, rank):
 @part
 def note_question(table, level, question, rank, cut, missing_left, some_missing):
     """Note the best question of a thread so far."""
-    at, words = rank * N_ASKED, rank * MEMBER_WORDS
-    level.best[rank * N_BEST_SUM + BEST_EXTRA] = question.extra
-    level.asked[at + ASKED_FEATURE] = question.feature
-    level.asked[at + ASKED_CUT] = cut
-    level.asked[at + ASKED_MISSING_LEFT] = missing_left if some_missing else UNKNOWN
+    best, at, words = level.best, LINE * rank, rank * MEMBER_WORDS
+    best.extra[at] = question.extra
+    best.feature[at] = question.feature
+    best.cut[at] = cut
+    best.missing_left[at] = missing_left if some_missing else UNKNOWN
     if not question.by_place:
         return
     n_codes = table.n_codes[question.feature]
     for word in range(MEMBER_WORDS):
-        level.member[words + word] = uint64(0)
+        best.member[words + word] = uint64(0)
         level.absent[2 * words + MEMBER_WORDS + word] = level.absent[2 * words + word]
     for cell in range(n_codes + 1):
         place = int64(level.place_of[rank * PLACES + cell])
         if place == cut or (place < cut and not question.alone):
-            note_code(level.member, words, cell)
+            note_code(best.member, words, cell)
     word, bit = n_codes >> 6, uint64(n_codes & 63)  # of missing values
     if (level.absent[2 * words + word] >> bit) & uint64(1) == 0:
-        level.asked[at + ASKED_MISSING_LEFT] = int64(
-            (level.member[words + word] >> bit) & uint64(1)
-        )
+        best.missing_left[at] = int64((best.member[words + word] >> bit) & uint64(1))
 
 
-@step
-def search_question(slots, feature, n_sorted, gentle, unused, rank):
+@step(SearchQuestion)
+def search_question(slots, feature, n_sorted, rank):
     """Add up what all nodes gain by each cut of a feature, and note the best one.
 
     ``n_sorted`` categories have places of their own (-1: it is a number).
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, sparse = load_level(slots, LEVEL_AT), table.whole[SPARSE]
+    level, sparse = load_level(slots, LEVEL_AT), table.shape.is_sparse
+    best = level.best
     by_place = n_sorted >= 0
-    alone = by_place and table.whole[CATEGORY_RULE] == ONE_AGAINST_REST
+    alone = by_place and table.rules.category_rule == ONE_AGAINST_REST
     n_places = n_sorted + 1 if by_place else table.n_codes[feature] + 1
-    extra = 0.0 if gentle else table.real[CATEGORY_LAMBDA]
+    extra = level.price[LINE * rank] if by_place else 0.0
     direction = int64(0) if by_place else table.monotone[feature]
     question = Question(feature, n_places, by_place, alone, extra, direction)
-    first, at = rank * level.whole[TILE_NODES], rank * N_GAINS
+    first, at = rank * level.tile_nodes, rank * N_GAINS
     for cut in range(N_GAINS):
         level.gain[at + cut] = 0.0
-    some_missing, none = False, int64(0)
+    some_missing = False
     if sparse:
-        call_address(table.whole[COUNT_SHARED], (slots, feature, none, none, none, rank))
+        level.steps.count_entries(slots, feature, rank)
     for index in range(team.words[WORD_TAIL]):
         node, slot = int64(team.frontier[index]), first + (index if sparse else 0)
         if not sparse:
             count_node(table, rows, nodes, level, question, slot, node, rank)
         before = objective_before(table, nodes, level, node)
-        missing = level.held[slot * level.whole[TILE_PLACES] + n_places - 1]
+        missing = level.held[slot * level.tile_places + n_places - 1]
         two_ways = missing > 0 and not by_place
         if two_ways and not some_missing:
             some_missing = True
@@ -531,50 +551,45 @@ def search_question(slots, feature, n_sorted, gentle, unused, rank):
     for side in range(2 if some_missing else 1):
         for cut in range(n_places - 1):
             gain = level.gain[at + side * CUTS + cut]
-            if gain > level.best[rank * N_BEST_SUM + BEST_SUM]:
-                level.best[rank * N_BEST_SUM + BEST_SUM] = gain
+            if gain > best.gain[LINE * rank]:
+                best.gain[LINE * rank] = gain
                 note_question(table, level, question, rank, cut, side, some_missing)
-    return 0.0
 
 
-@step
-def search_level(slots, size, unused, unused_too, none, rank):
+@step(SearchLevel)
+def search_level(slots, rank):
     """Search the features that the level may ask, one by one as threads are free."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team, level, zero = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT), int64(0)
+    team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
     before = 0.0
     for index in range(team.words[WORD_TAIL]):
         before += abs(objective_before(table, nodes, level, int64(team.frontier[index])))
-    level.best[rank * N_BEST_SUM + BEST_SUM] = GAIN_NOISE * before  # to be exceeded
-    level.asked[rank * N_ASKED + ASKED_FEATURE] = -1
+    level.best.gain[LINE * rank] = GAIN_NOISE * before  # to be exceeded
+    level.best.feature[LINE * rank] = -1
     while True:
         k = atomic_add(team.words, WORD_SEARCH, 1)
-        if k >= table.whole[N_ACTIVE] or atomic_load(team.words, STOP) != 0:
-            return 0.0
+        if k >= table.draw.n_active or atomic_load(team.words, STOP) != 0:
+            return
         feature = int64(team.active[k])
         if not team.may_ask[feature]:
             continue
-        n_sorted, gentle = int64(-1), int64(1)
+        n_sorted = int64(-1)
         if table.is_category[feature]:
-            order = table.whole[ORDER_CATEGORIES]
-            found = int64(call_address(order, (slots, feature, zero, zero, zero, rank)))
-            n_sorted, gentle = found >> 1, found & 1
-        search = table.whole[SEARCH_FEATURES]
-        call_address(search, (slots, feature, n_sorted, gentle, zero, rank))
+            n_sorted = level.steps.order_categories(slots, feature, rank)
+        level.steps.search_question(slots, feature, n_sorted, rank)
 
 
 @part
-def best_thread(level, size):
+def best_thread(best, size):
     """Who has found the best question: largest gain, then smallest feature; -1: nobody."""
     chosen = int64(-1)
     for rank in range(size):
-        feature = level.asked[rank * N_ASKED + ASKED_FEATURE]
+        feature = best.feature[LINE * rank]
         if feature < 0:
             continue
         if chosen >= 0:
-            gain, best = level.best[rank * N_BEST_SUM], level.best[chosen * N_BEST_SUM]
-            best_feature = level.asked[chosen * N_ASKED + ASKED_FEATURE]
-            if gain < best or (gain == best and feature > best_feature):
+            gain, most = best.gain[LINE * rank], best.gain[LINE * chosen]
+            if gain < most or (gain == most and feature > best.feature[LINE * chosen]):
                 continue
         chosen = int64(rank)
     return chosen
@@ -584,20 +599,19 @@ def best_thread(level, size):
 
 
 @part
-def put_question(nodes, level, node, chosen):
+def put_question(nodes, best, node, chosen):
     """Write a question into a node."""
-    at = chosen * N_ASKED
-    nodes.feature[node] = level.asked[at + ASKED_FEATURE]
-    nodes.cut[node] = level.asked[at + ASKED_CUT]
-    nodes.missing_left[node] = level.asked[at + ASKED_MISSING_LEFT]
+    nodes.feature[node] = best.feature[LINE * chosen]
+    nodes.cut[node] = best.cut[LINE * chosen]
+    nodes.missing_left[node] = best.missing_left[LINE * chosen]
     for word in range(MEMBER_WORDS):
-        nodes.member[node * MEMBER_WORDS + word] = level.member[chosen * MEMBER_WORDS + word]
+        nodes.member[node * MEMBER_WORDS + word] = best.member[chosen * MEMBER_WORDS + word]
 
 
 @part
 def weigh_node(table, rows, nodes, team, level, question, node):
     """Part the rows of a node, and note its left side and what it gains."""
-    n_rows, width = table.whole[N_ROWS], 2 * level.whole[N_SCORES]
+    n_rows, width = table.shape.n_rows, 2 * level.n_scores
     n_left = part_alone(table, rows, nodes, team, node)
     level.n_left[node] = n_left
     nodes.gain[node] = NO_PART
@@ -608,20 +622,20 @@ def weigh_node(table, rows, nodes, team, level, question, node):
         row = int64(rows.row[j]) * width
         for k in range(width):
             level.left[k] += int64(level.slope[row + k])
-    if min(n_left, nodes.last[node] - nodes.first[node] - n_left) < table.whole[MIN_LEAF]:
+    if min(n_left, nodes.last[node] - nodes.first[node] - n_left) < table.rules.min_leaf:
         return
     before = objective_before(table, nodes, level, node)
     gain = gain_of_node(table, nodes, level, question, node, before, level.left, int64(0))
     nodes.gain[node] = gain
-    for k in range(level.whole[N_SCORES]):
-        at = k * level.whole[N_NODES] + node
+    for k in range(level.n_scores):
+        at = k * level.n_nodes + node
         nodes.left_gradient[at], nodes.left_hessian[at] = level.left[2 * k], level.left[2 * k + 1]
 
 
 @part
 def make_side(table, nodes, level, question, parent, node, is_left):
     """One child of a node: its rows, its sums, values and bounds."""
-    real, n_nodes = table.real, level.whole[N_NODES]
+    units, n_nodes = table.units, level.n_nodes
     middle = nodes.first[parent] + level.n_left[parent]
     nodes.first[node] = nodes.first[parent] if is_left else middle
     nodes.last[node] = middle if is_left else nodes.last[parent]
@@ -629,15 +643,17 @@ def make_side(table, nodes, level, question, parent, node, is_left):
     nodes.depth[node] = nodes.depth[parent] + 1
     nodes.lower[node], nodes.upper[node] = nodes.lower[parent], nodes.upper[parent]
     make_leaf(table, nodes, node)
-    for k in range(level.whole[N_SCORES]):
+    for k in range(level.n_scores):
         at, above = k * n_nodes + node, k * n_nodes + parent
         gradient, hessian = nodes.left_gradient[above], nodes.left_hessian[above]
         if not is_left:
             gradient, hessian = nodes.gradient[above] - gradient, nodes.hessian[above] - hessian
         nodes.gradient[at], nodes.hessian[at] = gradient, hessian
-        g, h = float64(gradient) * real[GRADIENT_UNIT], float64(hessian) * real[HESSIAN_UNIT]
+        g, h = float64(gradient) * units.gradient, float64(hessian) * units.hessian
         penalty = level.penalty[k] + question.extra
-        nodes.value[at] = leaf_weight(real, g, h, penalty, nodes.lower[node], nodes.upper[node])
+        nodes.value[at] = leaf_weight(
+            table.rules, g, h, penalty, nodes.lower[node], nodes.upper[node]
+        )
 
 
 @part
@@ -683,7 +699,7 @@ def split_nodes(table, nodes, team, level, question):
     takers = int64(0)
     for index in range(n_open):
         takers += nodes.gain[int64(team.frontier[index])] > NO_PART
-    room = table.whole[MAX_LEAVES] - words[WORD_LEAVES]
+    room = table.rules.max_leaves - words[WORD_LEAVES]
     for _ in range(takers - room):  # leave out the one that gains least, the youngest of equals
         worst = int64(-1)
         for index in range(n_open):
@@ -705,21 +721,21 @@ def list_open(table, nodes, team):
         count = nodes.last[node] - nodes.first[node]
         if nodes.child[node] == 0:
             nodes.feature[node] = -1  # it took no part in the last question
-        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.whole[MIN_LEAF]):
+        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.rules.min_leaf):
             continue
         team.frontier[n_open] = node
         n_open += 1
     words[WORD_TAIL] = n_open
     words[WORD_SEARCH] = 0
     words[WORD_MODE] = SEARCHING
-    if n_open == 0 or words[WORD_LEAVES] >= table.whole[MAX_LEAVES]:
+    if n_open == 0 or words[WORD_LEAVES] >= table.rules.max_leaves:
         words[WORD_MODE] = FINISHED
 
 
 @part
 def label_rows(table, rows, nodes, team):
     """Note which open node holds each row of a sparse table."""
-    n_rows = table.whole[N_ROWS]
+    n_rows = table.shape.n_rows
     for row in range(n_rows):
         team.holder[row] = -1
     for index in range(team.words[WORD_TAIL]):
@@ -729,8 +745,8 @@ def label_rows(table, rows, nodes, team):
             team.holder[rows.row[source + j]] = index
 
 
-@step
-def open_level(slots, depth, unused, unused_too, none, rank):
+@step(OpenLevel)
+def open_level(slots, depth):
     """Get ready for the question of a level: nodes, and features that it may ask.
 
     Features are drawn for the level as for a node; its number is the depth, since there is
@@ -739,104 +755,102 @@ def open_level(slots, depth, unused, unused_too, none, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     list_open(table, nodes, team)
-    if depth >= table.whole[MAX_DEPTH]:
+    if depth >= table.rules.max_depth:
         team.words[WORD_MODE] = FINISHED
     if team.words[WORD_MODE] == FINISHED:
-        return 0.0
-    if table.whole[SPARSE]:
+        return
+    if table.shape.is_sparse:
         label_rows(table, rows, nodes, team)
-    if table.whole[DRAWS_FEATURES]:
+    if table.rules.draws_features:
         kept = nodes.depth[depth]
         nodes.depth[depth] = depth
-        call_address(table.whole[CHOOSE_FEATURES], (slots, depth, none, none, none, rank))
+        table.steps.choose_features(slots, depth, 0)
         nodes.depth[depth] = kept
-    return 0.0
 
 
-@step
-def plant(slots, unused, unused_too, none, nothing, rank):
+@step(Plant)
+def plant(slots):
     """The root: all drawn rows."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, real, whole = load_level(slots, LEVEL_AT), table.real, table.whole
-    width, root, n_drawn = 2 * level.whole[N_SCORES], int64(0), int64(0)
+    level, units = load_level(slots, LEVEL_AT), table.units
+    width, root, n_drawn = 2 * level.n_scores, int64(0), int64(0)
     for k in range(width):
         level.left[k] = 0
-    for row in range(whole[N_ROWS]):
-        if whole[DRAW_BELOW] >= 0 and not is_drawn(table, row):
+    for row in range(table.shape.n_rows):
+        if table.draw.rows_below >= 0 and not is_drawn(table, row):
             continue
         rows.row[n_drawn] = row
         n_drawn += 1
         for k in range(width):
             level.left[k] += int64(level.slope[row * width + k])
-    whole[N_DRAWN] = n_drawn
+    team.words[WORD_DRAWN] = n_drawn
     nodes.first[0], nodes.last[0] = 0, n_drawn
     nodes.buffer[0] = nodes.depth[0] = 0
     nodes.lower[0], nodes.upper[0] = -math.inf, math.inf
     make_leaf(table, nodes, root)
-    for k in range(level.whole[N_SCORES]):
-        at = k * level.whole[N_NODES]
+    for k in range(level.n_scores):
+        at = k * level.n_nodes
         nodes.gradient[at], nodes.hessian[at] = level.left[2 * k], level.left[2 * k + 1]
-        g = float64(nodes.gradient[at]) * real[GRADIENT_UNIT]
-        h = float64(nodes.hessian[at]) * real[HESSIAN_UNIT]
+        g = float64(nodes.gradient[at]) * units.gradient
+        h = float64(nodes.hessian[at]) * units.hessian
         nodes.value[at] = 0.0
         if h + level.penalty[k] > 0.0:
-            nodes.value[at] = leaf_weight(real, g, h, level.penalty[k], -math.inf, math.inf)
-    for group in range(whole[N_GROUPS]):
+            nodes.value[at] = leaf_weight(table.rules, g, h, level.penalty[k], -math.inf, math.inf)
+    for group in range(table.shape.n_groups):
         nodes.groups[group] = 1
-    for k in range(whole[N_ACTIVE]):
+    for k in range(table.draw.n_active):
         team.may_ask[int64(team.active[k])] = 1
     team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
-    call_address(whole[PLAN_BUILD], (slots, root, root, root, root, rank))
-    return 0.0
+    level.steps.open_level(slots, 0)
 
 
-@step
-def ask(slots, depth, size, unused, unused_too, rank):
+@step(AskQuestion)
+def ask(slots, depth, size):
     """Ask the best question that was found, and get ready for the next one."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, none, whole = load_level(slots, LEVEL_AT), int64(0), table.whole
-    chosen, first = best_thread(level, size), int64(team.frontier[0])
+    level, n_groups = load_level(slots, LEVEL_AT), table.shape.n_groups
+    best, first = level.best, int64(team.frontier[0])
+    chosen = best_thread(best, size)
     team.words[WORD_MODE] = FINISHED
     if chosen < 0 or atomic_load(team.words, STOP) != 0:
-        return 0.0
-    feature = level.asked[chosen * N_ASKED + ASKED_FEATURE]
+        return
+    feature = best.feature[LINE * chosen]
     direction = int64(0) if table.is_category[feature] else table.monotone[feature]
-    extra = level.best[chosen * N_BEST_SUM + BEST_EXTRA]
-    question = Question(feature, none, False, False, extra, direction)
+    extra = best.extra[LINE * chosen]
+    question = Question(feature, int64(0), False, False, extra, direction)
     for index in range(team.words[WORD_TAIL]):
-        put_question(nodes, level, int64(team.frontier[index]), chosen)
-    call_address(whole[MARK_SIDES], (slots, first, none, none, none, rank))
-    if whole[SPARSE]:
+        put_question(nodes, best, int64(team.frontier[index]), chosen)
+    table.steps.mark_sides(slots, first)
+    if table.shape.is_sparse:
         spread_column(table, team, feature)
     for index in range(team.words[WORD_TAIL]):
         weigh_node(table, rows, nodes, team, level, question, int64(team.frontier[index]))
     if table.is_category[feature]:
         take_absent_left(nodes, team, level, chosen)
     split_nodes(table, nodes, team, level, question)
-    for group in range(whole[N_GROUPS]):  # those of the next question, see `open_level`
-        held = table.groups[group * whole[N_FEATURES] + feature]
-        at = depth * whole[N_GROUPS] + group
-        nodes.groups[at + whole[N_GROUPS]] = nodes.groups[at] & held
-    call_address(whole[PLAN_BUILD], (slots, depth + 1, none, none, none, rank))
-    return 0.0
+    for group in range(n_groups):  # those of the next question, see `open_level`
+        held = table.groups[group * table.shape.n_features + feature]
+        at = depth * n_groups + group
+        nodes.groups[at + n_groups] = nodes.groups[at] & held
+    level.steps.open_level(slots, depth + 1)
 
 
 @kernel
 def grow_symmetric(slots, rank, size):
     """Grow the trees of all scores on their slopes; every thread of the team calls this."""
     slots = bare(slots)
-    whole, words = load_table(slots, TABLE_AT).whole, load_team(slots, TEAM_AT).words
-    none, depth = int64(0), int64(0)
+    steps, words = load_level(slots, LEVEL_AT).steps, load_team(slots, TEAM_AT).words
+    depth = int64(0)
     if rank == 0:
-        call_address(whole[MAKE_ROOT], (slots, none, none, none, none, rank))
+        steps.plant(slots)
     barrier(words, size)
     while words[WORD_MODE] != FINISHED and atomic_load(words, STOP) == 0:
-        call_address(whole[COUNT_AND_SEARCH], (slots, size, none, none, none, rank))
+        steps.search_level(slots, rank)
         barrier(words, size)
         if rank == 0:
-            call_address(whole[NEXT_SPLIT], (slots, depth, size, none, none, rank))
+            steps.ask(slots, depth, size)
         barrier(words, size)
         depth += 1
 
