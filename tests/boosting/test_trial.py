@@ -10,7 +10,7 @@ import pytest
 
 import hornbeam as hb
 from hornbeam.boosting import trial
-from hornbeam.boosting.rows import Rows, draw_share
+from hornbeam.boosting.rows import TrainingRows, draw_share
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(600, 5))
@@ -18,19 +18,25 @@ SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
 NOISE = RNG.normal(size=600)
 
 
-def some_rows(n_rows: int) -> Rows:
-    return Rows(np.arange(float(n_rows))[:, None], np.zeros(n_rows), np.ones(n_rows), None, None)
+def some_rows(n_rows: int) -> TrainingRows:
+    return TrainingRows(
+        np.arange(float(n_rows))[:, None], np.zeros(n_rows), np.ones(n_rows), None, None
+    )
 
 
-def draw(rows: Rows, share: float, random: np.random.Generator) -> Any:
+def draw(rows: TrainingRows, share: float, random: np.random.Generator) -> Any:
     return draw_share(len(rows.target), share, random)
 
 
-def rate_of(n_rows: int, *curves: list[float]) -> tuple[float, list[tuple[Rows, Rows]]]:
+def rate_of(
+    n_rows: int, *curves: list[float]
+) -> tuple[float, list[tuple[TrainingRows, TrainingRows]]]:
     """The rate for rows whose trials give these losses, and what was tried."""
-    asked: list[tuple[Rows, Rows]] = []
+    asked: list[tuple[TrainingRows, TrainingRows]] = []
 
-    def losses(learnt: Rows, watched: Rows, growth: str, share: float, leader: Any) -> Any:
+    def losses(
+        learnt: TrainingRows, watched: TrainingRows, growth: str, share: float, leader: Any
+    ) -> Any:
         asked.append((learnt, watched))
         return np.array(curves[len(asked) - 1])
 
@@ -112,7 +118,9 @@ def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
     rest: dict[float, Any] = {0.4: iter(few), 1.0: iter(every)}
     asked = []
 
-    def losses(learnt: Rows, watched: Rows, growth: str, share: float, leader: Any) -> Any:
+    def losses(
+        learnt: TrainingRows, watched: TrainingRows, growth: str, share: float, leader: Any
+    ) -> Any:
         asked.append(share)
         curve = np.full(50, 3.0)
         curve[39 if share == 1.0 else 0] = next(rest[share])
@@ -128,7 +136,9 @@ def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
 def test_a_way_to_grow_that_falls_behind_in_a_half_is_given_up(given_up_in: int) -> None:
     asked: list[tuple[str, float]] = []
 
-    def losses(learnt: Rows, watched: Rows, growth: str, share: float, leader: Any) -> Any:
+    def losses(
+        learnt: TrainingRows, watched: TrainingRows, growth: str, share: float, leader: Any
+    ) -> Any:
         asked.append((growth, share))
         if (growth, share) == ("a", 0.4):
             assert leader is None

@@ -41,7 +41,7 @@ from hornbeam.bagging.members import (
 from hornbeam.bagging.parameters import KINDS
 from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.bagging.savable import SavableBagging
-from hornbeam.bagging.tables import Rows, read_rows
+from hornbeam.bagging.tables import TableRows, read_rows
 from hornbeam.chance import are_many
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
@@ -158,7 +158,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         given = getattr(self, name)
         return KINDS[self.kind][name] if given is None else given
 
-    def _size(self, rows: Rows, weight: Array | None) -> SampleSize:
+    def _size(self, rows: TableRows, weight: Array | None) -> SampleSize:
         """The parameters of sampling as numbers."""
         bootstrap, twice = bool(self._chosen("bootstrap")), bool(self._chosen("bootstrap_features"))
         n_rows = _count("max_samples", self._chosen("max_samples"), rows.n_rows, bootstrap)
@@ -207,7 +207,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         return self.size_.bootstrap and many
 
     def _fit_members(
-        self, rows: Rows, target: Array, sampler: Sampler, first: int, weighs: bool
+        self, rows: TableRows, target: Array, sampler: Sampler, first: int, weighs: bool
     ) -> list[Any]:
         """Fit the members from number ``first`` up."""
         members: list[Any] = []
@@ -276,7 +276,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             seen[sampler.rows(number, 1)[0]] = True
             yield np.flatnonzero(~seen)
 
-    def _oob_mean(self, rows: Rows, predict: Callable[..., Array], n_values: int) -> Array:
+    def _oob_mean(self, rows: TableRows, predict: Callable[..., Array], n_values: int) -> Array:
         """Mean prediction of each row by members that have not seen it; NaN where all have."""
         total, count = Totals((rows.n_rows, n_values)), np.zeros(rows.n_rows)
         unseen = list(self._unseen_rows())
@@ -309,7 +309,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         return ()
 
     @abstractmethod
-    def _set_oob(self, rows: Rows, target: Array) -> None:
+    def _set_oob(self, rows: TableRows, target: Array) -> None:
         """Predict the training rows by members that have not seen them, and score that."""
 
     def _score_oob(self, metric: Callable[..., float], target: Array, predicted: Array) -> float:
@@ -520,7 +520,7 @@ class BaggingClassifier(Probabilities, BaseBagging):
     def _predict_with(self) -> tuple[Any, ...]:
         return (self.classes_, self.voting)
 
-    def _set_oob(self, rows: Rows, target: Array) -> None:
+    def _set_oob(self, rows: TableRows, target: Array) -> None:
         shares = self._oob_mean(rows, member_shares, self.n_classes_)
         self.oob_decision_function_ = shares
         self.oob_score_ = self._score_oob(accuracy_score, target, shares)
@@ -658,7 +658,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
         n_outputs = values.shape[1]
         return (values[:, 0] if n_outputs == 1 else values), {"n_outputs_": n_outputs}
 
-    def _set_oob(self, rows: Rows, target: Array) -> None:
+    def _set_oob(self, rows: TableRows, target: Array) -> None:
         mean = self._oob_mean(rows, member_values, self.n_outputs_)
         self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
         self.oob_score_ = self._score_oob(scaled_r2, target, self.oob_prediction_)

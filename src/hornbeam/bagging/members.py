@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hornbeam.bagging.sampling import Sampler
-from hornbeam.bagging.tables import Rows
+from hornbeam.bagging.tables import TableRows
 from hornbeam.data.schema import identities_are_known
 from hornbeam.dtypes import Array
 from hornbeam.notices import silenced
@@ -16,7 +16,7 @@ from hornbeam.notices import silenced
 
 def fit_member(
     estimator: Any,
-    rows: Rows,
+    rows: TableRows,
     target: Array,
     sampler: Sampler,
     number: int,

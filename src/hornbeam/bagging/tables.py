@@ -18,7 +18,7 @@ from hornbeam.dtypes import Array
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """A table that rows and columns can be taken from."""
 
     table: Any  # an array, a sparse matrix in csr format or a narwhals data frame
@@ -42,7 +42,7 @@ class Rows:
         return table.to_native() if self.is_frame else table
 
 
-def read_rows(X: Any, estimator: Any, fitted: bool) -> Rows:
+def read_rows(X: Any, estimator: Any, fitted: bool) -> TableRows:
     """Look at a table; what is wrong with its columns is said in scikit-learn's words.
 
     Parameters
@@ -55,7 +55,7 @@ def read_rows(X: Any, estimator: Any, fitted: bool) -> Rows:
 
     Returns
     -------
-    Rows
+    TableRows
     """
     table = open_table(X, type(estimator).__name__)
     if isinstance(table, FrameTable):
@@ -64,13 +64,13 @@ def read_rows(X: Any, estimator: Any, fitted: bool) -> Rows:
         if known is not None and set(known) == set(frame.columns):
             frame = frame.select(list(known))
         validate_data(estimator, frame.to_native(), reset=not fitted, skip_check_array=True)
-        return Rows(frame, True)
+        return TableRows(frame, True)
     if isinstance(table, ArrayTable):
         values: Any = table.values if table.mask is None else _unmasked(table.values, table.mask)
     else:
         values = table.values.tocsr()
     validate_data(estimator, values, reset=not fitted, skip_check_array=True)
-    return Rows(values, False)
+    return TableRows(values, False)
 
 
 def _unmasked(values: Array, mask: Array) -> Array:

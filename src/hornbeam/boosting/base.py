@@ -29,8 +29,8 @@ from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.rows import (
     NO_SCALE,
     Given,
-    Rows,
     Scale,
+    TrainingRows,
     draw_share,
     find_scale,
     lay_out_init,
@@ -276,7 +276,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _resolve_loss(self, rows: Rows, fitted: dict[str, Any]) -> Loss:
+    def _resolve_loss(self, rows: TrainingRows, fitted: dict[str, Any]) -> Loss:
         """The compiled loss, once it is known that the targets suit it."""
         options = LossOptions(
             getattr(self, "quantile", 0.5),
@@ -294,7 +294,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         loss.check_target(rows.target)
         return loss
 
-    def _read_watched(self, valid: Given, fitted: dict[str, Any], loss: Loss) -> Rows:
+    def _read_watched(self, valid: Given, fitted: dict[str, Any], loss: Loss) -> TrainingRows:
         """Read the rows to watch; an error says that it is about them."""
         if valid.X is None or valid.y is None:
             raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
@@ -310,8 +310,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _lay_out(
         self,
-        rows: Rows,
-        watched: Rows | None,
+        rows: TrainingRows,
+        watched: TrainingRows | None,
         schema: Schema,
         loss: Loss,
         before: Any,
@@ -331,13 +331,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             validation = (coded, self._row_scores(watched, loss, start, before, scale))
         return Course(table, scores, validation, start)
 
-    def _start(self, rows: Rows, loss: Loss) -> Array:
+    def _start(self, rows: TrainingRows, loss: Loss) -> Array:
         """Where boosting starts: at the best constants, or at the scores that rows have."""
         if rows.init_score is not None:
             return np.zeros(loss.n_scores)
         return loss.start(rows.target, rows.weight)
 
-    def _pace(self, coded: Rows, loss: Loss, rules: BoostRules, seed: int, before: Any) -> Pace:
+    def _pace(
+        self, coded: TrainingRows, loss: Loss, rules: BoostRules, seed: int, before: Any
+    ) -> Pace:
         """How trees are grown, of which share of the features, and the learning rate.
 
         All are as given, as in the fit that this one continues, or tried out.
@@ -363,7 +365,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             begin(SYMMETRIC_KERNELS)
 
         def losses(
-            learnt: Rows, watched: Rows, growth: str, share: float, leader: Array | None
+            learnt: TrainingRows,
+            watched: TrainingRows,
+            growth: str,
+            share: float,
+            leader: Array | None,
         ) -> Array:
             course = self._course(learnt, watched, loss)
             tried = replace(rules, growth=growth, colsample_bynode=share)
@@ -372,7 +378,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         pace = find_pace(coded, self._draw_held, growths, shares, losses, seed)
         return pace if given == "auto" else pace._replace(rate=rate)
 
-    def _course(self, learnt: Rows, watched: Rows, loss: Loss) -> Course:
+    def _course(self, learnt: TrainingRows, watched: TrainingRows, loss: Loss) -> Course:
         """Some of the rows, which are coded, to learn from, and others to watch."""
         start = self._start(learnt, loss)
         scores, held = (self._row_scores(some, loss, start, None) for some in (learnt, watched))
@@ -390,10 +396,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
                 f"{self.loss!r:.60} predicts none: set loss='quantile', or calibrate=False."
             )
 
-    def _calibrate(self, coded: Rows, loss: Loss, rules: BoostRules, rounds: Rounds) -> Array:
+    def _calibrate(
+        self, coded: TrainingRows, loss: Loss, rules: BoostRules, rounds: Rounds
+    ) -> Array:
         """By how much each quantile must be moved, by models that are boosted as this one was."""
 
-        def predict(learnt: Rows, held: Rows) -> Array:
+        def predict(learnt: TrainingRows, held: TrainingRows) -> Array:
             course = self._course(learnt, replace(held, init_score=None), loss)
             boost(course, rules, rounds, None, self.n_jobs)
             assert course.validation is not None
@@ -418,7 +426,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         )
 
     def _row_scores(
-        self, rows: Rows, loss: Loss, start: Array, before: Any, scale: Scale = NO_SCALE
+        self, rows: TrainingRows, loss: Loss, start: Array, before: Any, scale: Scale = NO_SCALE
     ) -> RowScores:
         """Scores of some rows: where boosting starts, or where an earlier fit left them."""
         if before is not None:
@@ -456,19 +464,19 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _read_rows(
         self, given: Given, read: TrainingTable, fitted: dict[str, Any], again: bool = False
-    ) -> Rows:
+    ) -> TrainingRows:
         """Read y and what else is said of the rows of a table."""
         n_rows = read.n_rows
         target, weight = self._read_target(given.y, read.weight, fitted, again)
         check_length(target, n_rows)
         init = None if given.init_score is None else read_init(given.init_score, n_rows)
-        rows = Rows(read.matrix, target, moderate(weight), init, given.groups)
+        rows = TrainingRows(read.matrix, target, moderate(weight), init, given.groups)
         rows = rows if (weight > 0).all() else rows.chosen(weight > 0)
         if not again:
             warn_of_heaviest(rows.weight)
         return rows
 
-    def _hold_out(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
+    def _hold_out(self, rows: TrainingRows, seed: int) -> tuple[TrainingRows, TrainingRows]:
         """Part the rows at random into those to learn from and those to watch."""
         held = self._draw_held(rows, self.validation_fraction, np.random.default_rng([seed, 1]))
         n_rows = len(held)
@@ -480,7 +488,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             )
         return rows.chosen(~held), rows.chosen(held)
 
-    def _draw_held(self, rows: Rows, share: float, random: np.random.Generator) -> Array:
+    def _draw_held(self, rows: TrainingRows, share: float, random: np.random.Generator) -> Array:
         """A mask of about this share of the rows, drawn at random."""
         return draw_share(len(rows.target), share, random)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.boosting.rows import Rows, lay_out_init
+from hornbeam.boosting.rows import TrainingRows, lay_out_init
 from hornbeam.conformal import draw_folds, held_quantiles
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
@@ -24,8 +24,8 @@ LINK = "quantiles"  # of the loss that can be calibrated
 
 
 def find_shifts(
-    rows: Rows,
-    predict: Callable[[Rows, Rows], Array],
+    rows: TrainingRows,
+    predict: Callable[[TrainingRows, TrainingRows], Array],
     shares: Array,
     seed: int,
     verbose: int | None = None,
@@ -34,7 +34,7 @@ def find_shifts(
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
         All that the model has learnt from.
     predict : callable(learnt, held) -> array of shape (n_held, n_quantiles)
         Boosts some rows, and predicts others, without their start scores.

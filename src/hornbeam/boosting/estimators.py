@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
-from hornbeam.boosting.rows import Rows, draw_share, read_one_column, relabel
+from hornbeam.boosting.rows import TrainingRows, draw_share, read_one_column, relabel
 from hornbeam.data.target import (
     check_length,
     read_classes,
@@ -341,7 +341,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         fitted["n_classes_"] = len(classes.names[0])
         return labels, weight
 
-    def _draw_held(self, rows: Rows, share: float, random: np.random.Generator) -> Array:
+    def _draw_held(self, rows: TrainingRows, share: float, random: np.random.Generator) -> Array:
         """The same share of every class, but never all of it: what is not held is learnt from."""
         held = np.zeros(len(rows.target), bool)
         for label in range(int(rows.target.max()) + 1):

@@ -36,7 +36,7 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TrainingRows:
     """Rows that were read: features, targets, weights."""
 
     matrix: Any  # of floats, or a `CodedTable`
@@ -45,7 +45,7 @@ class Rows:
     init_score: Array | None
     groups: Array | None
 
-    def chosen(self, mask: Array) -> Rows:
+    def chosen(self, mask: Array) -> TrainingRows:
         """Some of the rows."""
         init = None if self.init_score is None else self.init_score[mask]
         groups = self.groups
@@ -56,9 +56,9 @@ class Rows:
         matrix = self.matrix
         if scipy.sparse.issparse(matrix):
             matrix = scipy.sparse.csr_array(matrix)
-        return Rows(matrix[mask], self.target[mask], self.weight[mask], init, groups)
+        return TrainingRows(matrix[mask], self.target[mask], self.weight[mask], init, groups)
 
-    def scaled(self, scale: Scale) -> Rows:
+    def scaled(self, scale: Scale) -> TrainingRows:
         """The rows with targets and scores near 1."""
         init = None if self.init_score is None else scale.down(self.init_score)
         return replace(self, target=scale.down(self.target), init_score=init)

@@ -27,7 +27,7 @@ import numpy as np
 
 from hornbeam.boosting.engine import Course, RoundReport, Rounds, boost
 from hornbeam.boosting.grower import BoostRules
-from hornbeam.boosting.rows import Rows
+from hornbeam.boosting.rows import TrainingRows
 from hornbeam.dtypes import Array
 
 USUAL_RATE = 0.1
@@ -45,8 +45,8 @@ LOOKS = {10: 0.05, 30: 0.0}
 GOAL = 75  # rounds to get there: fewer than 100, since half of the rows mislead sooner than all
 _TRIAL_KEY = 2  # tells these draws from others with the same seed
 
-Draw = Callable[[Rows, float, np.random.Generator], Array]
-Losses = Callable[[Rows, Rows, str, float, "Array | None"], Array]
+Draw = Callable[[TrainingRows, float, np.random.Generator], Array]
+Losses = Callable[[TrainingRows, TrainingRows, str, float, "Array | None"], Array]
 
 
 class Pace(NamedTuple):
@@ -58,7 +58,7 @@ class Pace(NamedTuple):
 
 
 def find_pace(
-    rows: Rows,
+    rows: TrainingRows,
     draw: Draw,
     growths: Sequence[str],
     shares: Sequence[float],
@@ -69,7 +69,7 @@ def find_pace(
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
     draw : callable(rows, share, random) -> mask
         Draws a share of the rows.
     growths : sequence of str
@@ -116,7 +116,9 @@ def find_pace(
     return Pace(growth, share, min(max(distance / GOAL, slowest), MOST_RATE))
 
 
-def _halve(rows: Rows, draw: Draw, random: np.random.Generator) -> list[tuple[Rows, Rows]]:
+def _halve(
+    rows: TrainingRows, draw: Draw, random: np.random.Generator
+) -> list[tuple[TrainingRows, TrainingRows]]:
     """Rows to learn from and rows to watch; few rows also the other way round."""
     n_rows, held = len(rows.target), draw(rows, 0.5, random)
     if not held.any():
@@ -126,13 +128,13 @@ def _halve(rows: Rows, draw: Draw, random: np.random.Generator) -> list[tuple[Ro
 
 
 def _curves(
-    halves: Sequence[tuple[Rows, Rows]], losses: Losses, growth: str, share: float
+    halves: Sequence[tuple[TrainingRows, TrainingRows]], losses: Losses, growth: str, share: float
 ) -> list[Array]:
     return [losses(learnt, watched, growth, share, None) for learnt, watched in halves]
 
 
 def _race(
-    halves: Sequence[tuple[Rows, Rows]],
+    halves: Sequence[tuple[TrainingRows, TrainingRows]],
     losses: Losses,
     growth: str,
     share: float,

@@ -56,7 +56,9 @@ def explain_quinlan(
     weight = as_counts(weight[kept])
     matrix, labels = np.asarray(matrix[kept], np.float64), classes.labels[kept, 0]
     share = node_shares(estimator.tree_, matrix, node, estimator.schema_.n_categories)
-    return _Explainer(view, estimator, node, matrix, labels, weight, weight * share).explain()
+    return _QuinlanExplainer(
+        view, estimator, node, matrix, labels, weight, weight * share
+    ).explain()
 
 
 def node_shares(tree: Tree, matrix: Array, node: int, n_categories: Array) -> Array:
@@ -89,7 +91,7 @@ def _branches(tree: Tree, matrix: Array, node: int, n_categories: Array) -> tupl
 
 
 @dataclass(frozen=True, eq=False)
-class _Explainer:
+class _QuinlanExplainer:
     """One node, the training rows, and how much of each is in the node."""
 
     view: TreeView

@@ -91,7 +91,7 @@ def explain_split(
     view = view_of(estimator, decimals=decimals, trim=True, max_categories=max_categories)
     if hasattr(estimator, "_growth_rules"):
         return explain_quinlan(view, estimator, int(node), X, y, sample_weight)
-    return _Explainer(open_table(estimator, X, y, sample_weight), int(node), view).explain()
+    return _CartExplainer(open_table(estimator, X, y, sample_weight), int(node), view).explain()
 
 
 def _check_node(estimator: Any, node: Any) -> None:
@@ -114,7 +114,7 @@ def _check_node(estimator: Any, node: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Explainer:
+class _CartExplainer:
     """One node of a tree, and the table it was grown on."""
 
     table: Table

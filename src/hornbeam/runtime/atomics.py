@@ -150,31 +150,6 @@ def count_bits(typing_context: Any, bits: Any) -> Any:
     return signature, generate
 
 
-@intrinsic
-def call_address(typing_context: Any, address: Any, arguments: Any) -> Any:
-    """Call a compiled kernel by its address: ``float64 kernel(*arguments)``.
-
-    This is how a criterion chosen at run time (also a user's own) is called by code that
-    was compiled without knowing it, and stays in the disk cache.
-    """
-    kernel_signature = types.float64(*arguments.types)
-    signature = types.float64(types.int64, arguments)
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        convention = context.call_conv
-        kind = convention.get_function_type(kernel_signature.return_type, kernel_signature.args)
-        target = builder.inttoptr(args[0], kind.as_pointer())
-        values = cgutils.unpack_tuple(builder, args[1])
-        status, result = convention.call_function(
-            builder, target, kernel_signature.return_type, kernel_signature.args, values
-        )
-        with cgutils.if_unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return result
-
-    return signature, generate
-
-
 @part
 def claim(words, index, amount, alone):
     """`atomic_add`, or the same without a lock by a thread that is alone with the words."""

@@ -62,14 +62,12 @@ def kernel(function: Function) -> Function:
     return specialise(function, variant="")
 
 
-def step(declared: Any, variant: str | None = "") -> Any:
+def step(declared: type[Any], variant: str | None = "") -> Any:
     """Compile a kernel that only other kernels call, by its address (see `runtime.views`).
 
     ``declared`` is the protocol that says what it takes and returns. It has no wrapper for
     Python, which takes time to compile. ``variant`` as in `specialise`.
     """
-    if not isinstance(declared, type):  # until all steps are declared
-        return specialise(declared, variant, **_NO_WRAPPERS)
 
     def decorate(function: Function) -> Function:
         compiled_later: Any = specialise(function, variant, **_NO_WRAPPERS)
@@ -253,7 +251,7 @@ def is_at_hand(dispatcher: Any, signature: Any) -> bool:
 
 
 def address_of(dispatcher: Any, signature: Any) -> int:
-    """Address of a kernel's machine code, for `runtime.atomics.call_address`.
+    """Address of a kernel's machine code.
 
     LLVM is asked once: it has one lock for all threads.
     """

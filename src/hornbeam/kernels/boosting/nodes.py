@@ -45,7 +45,7 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.kernels.boosting.steps import MakeRoot, MarkSides, NextSplit, PlanBuild, Settle
+from hornbeam.kernels.boosting.steps import MakeRoot, MarkSides, NextSplit, PlanBuild, SettleSplit
 from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store
 from hornbeam.runtime.kernel import part, step
 
@@ -219,7 +219,7 @@ def ask_for_more(nodes, node, n_left, n_right):
     nodes.least_rows[node] *= seemed / float(min(n_left, n_right))
 
 
-@step(Settle)
+@step(SettleSplit)
 def settle_split(slots, node, n_left, size):
     """Make the children of a node whose rows are flagged.
 

@@ -125,7 +125,7 @@ class PartTogether(Protocol):
     def __call__(self, slots: Slots, node: int, size: int, rank: int) -> None: ...
 
 
-class Settle(Protocol):
+class SettleSplit(Protocol):
     """Make the children of a node, or send it back if one would have too few rows."""
 
     def __call__(self, slots: Slots, node: int, n_left: int, size: int) -> None: ...
@@ -165,6 +165,6 @@ class BoostSteps(NamedTuple):
     mark_sides: MarkSides | None = None
     prepare_sparse: PrepareSparse | None = None
     part_together: PartTogether | None = None
-    settle: Settle | None = None
+    settle: SettleSplit | None = None
     forget_leaves: ForgetLeaves | None = None
     walk_rows: WalkRows | None = None

@@ -27,7 +27,7 @@ from hornbeam.kernels.quinlan.state import (
     NODES_AT,
     SCRATCH_AT,
     TABLE_AT,
-    SearchFeature,
+    GainOfFeature,
     load_entries,
     load_found,
     load_nodes,
@@ -96,7 +96,7 @@ def cut_between(table, feature, low, high):
     return low
 
 
-@step(SearchFeature)
+@step(GainOfFeature)
 def search_number(slots, node, feature, first, last):
     """Find the threshold with the largest gain."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
@@ -237,7 +237,7 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     found.gain[feature] = gain if gain > TIE else -1.0
 
 
-@step(SearchFeature)
+@step(GainOfFeature)
 def search_category(slots, node, feature, first, last):
     """Judge the split of a node into one branch per category."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)

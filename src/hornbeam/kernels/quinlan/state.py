@@ -14,7 +14,7 @@ from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8
 from hornbeam.runtime.views import Slots, make_loader, width_of
 
 
-class SearchFeature(Protocol):
+class GainOfFeature(Protocol):
     """Note the gain of a node's best split by one feature, if any is allowed."""
 
     def __call__(self, slots: Slots, node: int, feature: int, first: int, last: int) -> None: ...
@@ -53,8 +53,8 @@ class QuinlanSettings(NamedTuple):
 class QuinlanSteps(NamedTuple):
     """Kernels that are compiled apart."""
 
-    search_number: SearchFeature | None
-    search_category: SearchFeature | None
+    search_number: GainOfFeature | None
+    search_category: GainOfFeature | None
     choose: ChooseFeature | None
     group: GroupCategories | None  # only if there are groups
     split: SplitNode | None
