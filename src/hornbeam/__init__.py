@@ -33,7 +33,7 @@ _PUBLIC = {
     "explain_split": "hornbeam.explain.split",
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
-    "load": "hornbeam.output.modelfile",
+    "load": "hornbeam.model.modelfile",
     "plot_tree": "hornbeam.output.drawing",
     "prune_cost_complexity": "hornbeam.tree.pruning.functions",
     "prune_pessimistic": "hornbeam.tree.pruning.functions",
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from hornbeam.forest.estimators import RandomForestClassifier as RandomForestClassifier
     from hornbeam.forest.estimators import RandomForestRegressor as RandomForestRegressor
     from hornbeam.forest.isolation import IsolationForest as IsolationForest
+    from hornbeam.model.modelfile import load as load
     from hornbeam.output.drawing import plot_tree as plot_tree
-    from hornbeam.output.modelfile import load as load
     from hornbeam.output.svg import tree_svg as tree_svg
     from hornbeam.output.text import export_rules as export_rules
     from hornbeam.output.text import export_text as export_text

@@ -17,7 +17,7 @@ import pandas as pd
 
 import hornbeam as hb
 from benchmarks.digest_tables import Table, made
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
 from tests.attacks import bounds
 from tests.attacks.guard import Attack, Failure, is_sentence, random_of
 from tests.attacks.hostile import change_inside, damaged_file, hostile_file, object_places

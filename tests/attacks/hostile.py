@@ -12,7 +12,7 @@ from safetensors.numpy import load as load_arrays
 
 from benchmarks.datasets import Array
 from benchmarks.digest_tables import Random
-from hornbeam.output.modelfile import NO_CHECKSUM, pack_file
+from hornbeam.model.modelfile import NO_CHECKSUM, pack_file
 
 WHOLE = (-1, 0, 1, 2, 63, 64, 2**31 - 1, 2**31, -(2**31), 2**40, 2**63 - 1, -(2**63))
 REAL = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.0, 1.0, 2**53)

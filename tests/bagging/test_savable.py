@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
-from output.test_modelfile import array_changes, forged, header_of, replaced_integers
+from model.test_modelfile import array_changes, forged, header_of, replaced_integers
 from safetensors.numpy import load as load_arrays
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -26,7 +26,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import hornbeam as hb
 from hornbeam.bagging.sampling import SampleSize
 from hornbeam.errors import ModelFileError, UnavailableFunctionError
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
 
 Classifier, Regressor = hb.BaggingClassifier, hb.BaggingRegressor
 rng = np.random.default_rng(0)

@@ -10,8 +10,8 @@ import hornbeam as hb
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.grower import BoostRules
 from hornbeam.data.coding import encode_bins
-from hornbeam.output.validate import validate_tree
 from hornbeam.tree.storage import TREE_FIELDS
+from hornbeam.tree.validate import validate_tree
 
 pytestmark = pytest.mark.quick
 

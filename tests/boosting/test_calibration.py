@@ -13,7 +13,7 @@ import hornbeam as hb
 from hornbeam.boosting import calibration
 from hornbeam.conformal import draw_folds, held_quantiles
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
 
 Regressor = hb.GradientBoostingRegressor
 BAND = [0.1, 0.9]

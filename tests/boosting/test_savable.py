@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from output.test_modelfile import array_changes, forged, header_of, replaced_integers
+from model.test_modelfile import array_changes, forged, header_of, replaced_integers
 
 import hornbeam as hb
 from hornbeam.errors import ModelFileError, UnavailableFunctionError
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
-from hornbeam.output.values import UnavailableFunction
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.values import UnavailableFunction
 
 Classifier, Regressor = hb.GradientBoostingClassifier, hb.GradientBoostingRegressor
 Ranker = hb.GradientBoostingRanker

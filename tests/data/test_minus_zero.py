@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import hornbeam as hb
-from hornbeam.output.modelfile import model_bytes
+from hornbeam.model.modelfile import model_bytes
 
 rng = np.random.default_rng(0)
 TABLES = {

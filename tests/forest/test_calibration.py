@@ -16,7 +16,7 @@ from hornbeam.conformal import held_quantiles
 from hornbeam.errors import ModelFileError
 from hornbeam.forest import calibration
 from hornbeam.forest.bags import Bags
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
 
 Forest, Extra = hb.RandomForestRegressor, hb.ExtraTreesRegressor
 LEVELS = np.linspace(0.0, 1.0, 21)

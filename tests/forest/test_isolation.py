@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 import hornbeam as hb
 from hornbeam.dtypes import LEAF, SUBSET
 from hornbeam.forest.isolation_growth import average_path
-from hornbeam.output.validate import validate_tree
 from hornbeam.tree.storage import TREE_FIELDS
+from hornbeam.tree.validate import validate_tree
 
 Forest = hb.IsolationForest
 rng = np.random.default_rng(0)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from output.test_modelfile import array_changes, forged, header_of, replaced_integers
+from model.test_modelfile import array_changes, forged, header_of, replaced_integers
 
 import hornbeam as hb
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
 
 Forest = hb.IsolationForest
 rng = np.random.default_rng(0)

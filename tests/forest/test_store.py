@@ -24,8 +24,8 @@ from hornbeam.errors import ModelFileError
 from hornbeam.forest import predict, store
 from hornbeam.forest.store import ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
-from hornbeam.output.validate import validate_tree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
+from hornbeam.tree.validate import validate_tree
 
 N_FEATURES = 6
 IS_CATEGORY = np.arange(N_FEATURES) % 2 == 1

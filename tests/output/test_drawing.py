@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from output.handmade import (
+from model.handmade import (
     Column,
     Node,
     StandIn,
@@ -26,7 +26,7 @@ from output.handmade import (
     subset,
     weather,
 )
-from output.strategies import estimators
+from model.strategies import estimators
 
 from hornbeam.errors import MissingDependencyError
 from hornbeam.output.colors import class_color

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-from output.handmade import (
+from model.handmade import (
     Column,
     StandIn,
     leaf,
@@ -22,8 +22,8 @@ from output.handmade import (
     subset,
     weather,
 )
+from model.strategies import estimators
 from output.reading import RuleSetReader, RulesReader, TextReader, label
-from output.strategies import estimators
 from quinlan import tables
 
 import hornbeam as hb

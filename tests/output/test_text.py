@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from output.handmade import Column, StandIn, leaf, multiway, number, pairs, steps, subset, weather
-from output.strategies import estimators
+from model.handmade import Column, StandIn, leaf, multiway, number, pairs, steps, subset, weather
+from model.strategies import estimators
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier as SklearnTree

@@ -66,7 +66,7 @@ def test_missing_values_follow_their_own_branch() -> None:
 @pytest.mark.parametrize("change", [-1, 2])
 def test_a_wrong_number_of_branches_is_refused(change: int) -> None:
     """A multiway node has a branch per category, or one more for missing values; not another."""
-    from hornbeam.output.validate import validate_tree
+    from hornbeam.tree.validate import validate_tree
 
     X, y = tables.read(tables.TENNIS)
     model = hb.ID3Classifier().fit(X, y)

@@ -12,8 +12,8 @@ from sklearn.base import clone
 import hornbeam as hb
 from hornbeam.dtypes import LISTED, NO_CATEGORY, SUBSET
 from hornbeam.errors import ModelFileError
-from hornbeam.output.validate import validate_tree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
+from hornbeam.tree.validate import validate_tree
 
 
 @pytest.fixture(scope="module")

@@ -54,8 +54,7 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.fitting import fitting, forget
-from hornbeam.output.modelfile import register_estimator
-from hornbeam.output.registry import is_registered
+from hornbeam.model.registry import is_registered, register_estimator
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.bagging.sampling import SampleSize
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import new_estimator, take, take_array
-from hornbeam.output.registry import is_registered
-from hornbeam.output.savable import Savable
-from hornbeam.output.state import (
+from hornbeam.model.arrays import checked_array
+from hornbeam.model.entries import take, take_array
+from hornbeam.model.registry import is_registered, new_estimator
+from hornbeam.model.savable import Savable
+from hornbeam.model.state import (
     check_classes,
     check_sample_size,
     check_weight,
@@ -25,7 +26,6 @@ from hornbeam.output.state import (
     has_model,
     whole,
 )
-from hornbeam.output.validate import checked_array
 from hornbeam.tree.model import digest_with_classes
 
 

@@ -16,7 +16,7 @@ from hornbeam.boosting.rows import TrainingRows, lay_out_init
 from hornbeam.conformal import draw_folds, held_quantiles
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
-from hornbeam.output.validate import checked_array
+from hornbeam.model.arrays import checked_array
 from hornbeam.progress import ProgressBar
 
 _FOLD_KEY = 3  # tells these draws from others with the same seed

@@ -19,7 +19,7 @@ from hornbeam.data.target import (
     weigh_classes,
 )
 from hornbeam.dtypes import Array
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.tree.pruning.reduced_error import leave_some

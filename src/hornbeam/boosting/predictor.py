@@ -10,11 +10,11 @@ import numpy as np
 from hornbeam.dtypes import NODE, SUBSET, WORD_BITS, Array
 from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.kernels.ensemble import GROUP, EnsembleTask, predict_rows
-from hornbeam.output.state import finite_array, whole
-from hornbeam.output.validate import validate_tree
+from hornbeam.model.state import finite_array, whole
 from hornbeam.runtime.views import make_slots
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.storage import TREE_FIELDS, Tree
+from hornbeam.tree.validate import validate_tree
 
 
 class Predictor:

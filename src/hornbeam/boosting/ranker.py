@@ -12,7 +12,7 @@ from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
 from hornbeam.boosting.rows import Given, draw_share, read_one_column
 from hornbeam.dtypes import Array
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 
 

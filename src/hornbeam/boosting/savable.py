@@ -12,13 +12,15 @@ from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.losses import LINKS, OwnLoss
-from hornbeam.output.modelfile import pack_trees, take, take_array, take_trees
-from hornbeam.output.pickles import Pickles
-from hornbeam.output.savable import SavableModel
-from hornbeam.output.state import finite_array, known_text, real, whole
-from hornbeam.output.validate import checked_array, validate_trees
-from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
+from hornbeam.model.arrays import checked_array
+from hornbeam.model.entries import take, take_array
+from hornbeam.model.pickles import Pickles
+from hornbeam.model.savable import SavableModel
+from hornbeam.model.state import finite_array, known_text, real, whole
+from hornbeam.model.values import DECODERS, ENCODERS, decode_value, encode_value
 from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.packing import pack_trees, take_trees
+from hornbeam.tree.validate import validate_trees
 
 
 def _encode_own_loss(loss: Any, where: str, depth: int, pickles: Pickles) -> dict[str, Any]:

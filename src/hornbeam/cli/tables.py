@@ -15,7 +15,7 @@ from typing import Any
 
 from hornbeam.cli.screen import UserError
 from hornbeam.errors import MissingDependencyError
-from hornbeam.output.atomic import output_target, replacing
+from hornbeam.model.atomic import output_target, replacing
 from hornbeam.output.names import printable
 
 MISSING_TEXTS = ("NA", "N/A", "NaN", "nan", "null", "NULL")

@@ -21,7 +21,7 @@ from hornbeam.errors import ModelFileError
 from hornbeam.forest.bags import Bags
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.quantiles import ROUNDING, LeafSamples
-from hornbeam.output.validate import checked_array
+from hornbeam.model.arrays import checked_array
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.task import Task
 

@@ -19,7 +19,7 @@ from hornbeam.forest.bags import derive_key
 from hornbeam.forest.base import BaseForest
 from hornbeam.forest.parameters import FOREST_NAMES
 from hornbeam.forest.store import ForestStore
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 from hornbeam.tree.estimators import CartTree, DecisionTreeRegressor
 

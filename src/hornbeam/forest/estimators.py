@@ -16,7 +16,7 @@ from hornbeam.forest.base import BaseForest
 from hornbeam.forest.calibration import find_levels, levels_to_ask
 from hornbeam.forest.parameters import FOREST_NAMES
 from hornbeam.forest.quantiles import LeafSamples, read_levels
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 from hornbeam.probabilities import OutputProbabilities
 from hornbeam.tree.estimators import (

@@ -31,7 +31,7 @@ from hornbeam.forest.isolation_growth import (
 )
 from hornbeam.forest.isolation_planes import PlaneEnsemble, without_planes
 from hornbeam.forest.isolation_savable import SavableIsolation, make_ensemble
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, check_values, declared
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree

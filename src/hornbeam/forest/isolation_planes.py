@@ -18,8 +18,8 @@ from hornbeam.dtypes import FEATURE, NODE, STAT, THRESHOLD, WORD, Array
 from hornbeam.errors import ModelFileError, rebuilt
 from hornbeam.forest.isolation_growth import Planes
 from hornbeam.kernels.isolation import BLOCK_ROWS, PlaneForest, PlaneTask, add_plane_paths
-from hornbeam.output.modelfile import take_array
-from hornbeam.output.validate import checked_array
+from hornbeam.model.arrays import checked_array
+from hornbeam.model.entries import take_array
 from hornbeam.runtime.team import run_parallel
 from hornbeam.runtime.views import make_slots, remembered_slots
 from hornbeam.tree.storage import Tree, check_node_count

@@ -16,12 +16,13 @@ from hornbeam.forest.isolation_planes import (
     pack_planes,
     take_planes,
 )
-from hornbeam.output.modelfile import pack_trees, take, take_array, take_trees
-from hornbeam.output.savable import SavableModel
-from hornbeam.output.state import check_sample_size, check_weight, finite_array, real, whole
-from hornbeam.output.validate import validate_trees
+from hornbeam.model.entries import take, take_array
+from hornbeam.model.savable import SavableModel
+from hornbeam.model.state import check_sample_size, check_weight, finite_array, real, whole
 from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.packing import pack_trees, take_trees
 from hornbeam.tree.storage import Tree
+from hornbeam.tree.validate import validate_trees
 
 
 class SavableIsolation(SavableModel):

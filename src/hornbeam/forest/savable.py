@@ -16,10 +16,10 @@ from hornbeam.forest.quantiles import LeafSamples
 from hornbeam.forest.store import STORE_FIELDS, ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
 from hornbeam.kernels.state import CATEGORY_CODES
-from hornbeam.output.modelfile import take, take_array
-from hornbeam.output.savable import SavableModel
-from hornbeam.output.state import check_shares, finite_array, known_text, whole
-from hornbeam.output.validate import checked_array
+from hornbeam.model.arrays import checked_array
+from hornbeam.model.entries import take, take_array
+from hornbeam.model.savable import SavableModel
+from hornbeam.model.state import check_shares, finite_array, known_text, whole
 
 
 class SavableForest(SavableModel):

@@ -11,7 +11,7 @@ from hornbeam.dtypes import MAX_NODES, WORD_BITS, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.store import RECORD, STORE_FIELDS, ForestStore
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK
-from hornbeam.output.validate import check_names, checked_array
+from hornbeam.model.arrays import check_names, checked_array
 
 _UNITS = ("weight_unit", "impurity_unit")
 
@@ -26,7 +26,7 @@ def check_store(
 ) -> ForestStore:
     """Build a store from arrays that nobody vouches for, before any kernel sees them.
 
-    The rules are those of `hornbeam.output.validate`, tree by tree.
+    The rules are those of `hornbeam.tree.validate`, tree by tree.
 
     Parameters
     ----------

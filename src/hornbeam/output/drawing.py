@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.errors import MissingDependencyError
-from hornbeam.output.atomic import replace_file, replacing
+from hornbeam.model.atomic import replace_file, replacing
 from hornbeam.output.colors import INK, LINE, QUIET, WHITE
 from hornbeam.output.names import LISTED
 from hornbeam.output.nodes import view_of

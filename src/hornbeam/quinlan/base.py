@@ -23,7 +23,6 @@ from hornbeam.data.target import (
 )
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, forget
-from hornbeam.output.savable import SavableTree
 from hornbeam.params import check_params
 from hornbeam.probabilities import Probabilities
 from hornbeam.quinlan.build import build_tree
@@ -31,6 +30,7 @@ from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
 from hornbeam.quinlan.grower import Grown, QuinlanRules, grow
 from hornbeam.tree.memory import remember
 from hornbeam.tree.model import SingleTreeModel
+from hornbeam.tree.savable import SavableTree
 
 
 class QuinlanTree(

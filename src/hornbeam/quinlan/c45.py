@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.target import check_length
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.output.names import LISTED
 from hornbeam.output.nodes import view_of
 from hornbeam.params import declared

@@ -11,7 +11,7 @@ from hornbeam.data.columns import Numbers, listed, numbers_to_categories
 from hornbeam.data.matrix import assemble
 from hornbeam.data.reader import TrainingTable
 from hornbeam.data.schema import ColumnSchema, Schema
-from hornbeam.output.modelfile import register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 from hornbeam.quinlan.base import QuinlanTree
 from hornbeam.quinlan.grower import Grown, QuinlanRules

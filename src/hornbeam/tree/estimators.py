@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, fitting, forget
-from hornbeam.output.modelfile import register_estimator
-from hornbeam.output.savable import SavableTree
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import OutputProbabilities
 from hornbeam.tree.memory import remember
@@ -31,6 +30,7 @@ from hornbeam.tree.pruning.functions import class_counts, prune_on
 from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning.reduced_error import hold_out
 from hornbeam.tree.reader import CartReader
+from hornbeam.tree.savable import SavableTree
 from hornbeam.tree.storage import Tree
 from hornbeam.tree.traversal import walker
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tree.test_oracle import random_table, random_weights
 
 import hornbeam as hb
-from hornbeam.output.validate import validated_state
+from hornbeam.tree.validate import validated_state
 
 Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
 

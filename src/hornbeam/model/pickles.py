@@ -14,7 +14,7 @@ import numpy as np
 
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError
-from hornbeam.output.validate import checked_array
+from hornbeam.model.arrays import checked_array
 
 PROTOCOL = 5  # the same for every Python
 
@@ -33,7 +33,7 @@ class Pickles:
 
     Examples
     --------
-    >>> from hornbeam.output.pickles import Pickles
+    >>> from hornbeam.model.pickles import Pickles
     >>> pickles = Pickles(allowed=True)
     >>> content = pickles.add(complex(1, 2), "the member")
     >>> content

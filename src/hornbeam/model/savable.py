@@ -10,17 +10,11 @@ import numpy as np
 from hornbeam.data.reader import columns_of
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
-from hornbeam.errors import ModelFileError, contradictions
-from hornbeam.output.modelfile import new_estimator, pack_trees, save_model, take, take_trees
-from hornbeam.output.state import (
-    check_classes,
-    check_shares,
-    checked_state,
-    has_model,
-    whole,
-)
-from hornbeam.output.validate import validated_state
-from hornbeam.tree.storage import Tree
+from hornbeam.errors import contradictions
+from hornbeam.model.entries import take
+from hornbeam.model.modelfile import save_model
+from hornbeam.model.registry import new_estimator
+from hornbeam.model.state import check_classes, checked_state, has_model, whole
 
 
 class Savable:
@@ -92,42 +86,6 @@ class SavableModel(Savable):
         checked = checked_state(cls, state)
         cls._check_pickled(checked)
         return checked
-
-
-class SavableTree(SavableModel):
-    """Mixin for estimators of one tree, ``tree_``, that have ``max_features_``."""
-
-    _may_list = False  # see `validate_tree`
-
-    tree_: Tree
-    max_features_: int
-
-    def _model_header(self) -> dict[str, Any]:
-        return {**super()._model_header(), "max_features": int(self.max_features_)}
-
-    def _model_arrays(self) -> dict[str, Array]:
-        return pack_trees([self.tree_])
-
-    @classmethod
-    def _from_model(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
-        estimator, n_values = cls._from_header(header)
-        estimator.max_features_ = take(header, "max_features", int)
-        whole(vars(estimator), "max_features_", 1, estimator.n_features_in_)
-        own_branch = getattr(estimator, "missing", None) == "category"  # of ID3
-        trees = take_trees(arrays, estimator.schema_, n_values, own_branch, cls._may_list)
-        if len(trees) != 1:
-            raise ModelFileError(f"The file of one tree holds {len(trees)}.")
-        estimator.tree_ = trees[0]
-        check_shares(vars(estimator), estimator.tree_.value, "value")
-        return estimator
-
-    @classmethod
-    def _check_pickled(cls, state: dict[str, Any]) -> None:
-        whole(state, "max_features_", 1, state["n_features_in_"])
-        if "tree_" not in state:
-            raise ModelFileError("The pickled model has no tree_.")
-        state.update(validated_state(state, cls._may_list))
-        check_shares(state, state["tree_"].value, "value")
 
 
 def _listed_classes(estimator: Any) -> list[Array] | None:

@@ -19,7 +19,7 @@ from hornbeam.data.schema import Schema
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.fitting import is_learnt
-from hornbeam.output.validate import checked_array
+from hornbeam.model.arrays import checked_array
 from hornbeam.params import check_values
 
 # Shares of classes are sums of weights over their sum: rounding moves them by far less.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hornbeam.errors import ModelFileError, UnavailableFunctionError
-from hornbeam.output.values import UnavailableFunction, decode_value, encode_value, parse_json
+from hornbeam.model.values import UnavailableFunction, decode_value, encode_value, parse_json
 
 
 def round_trip(value: Any) -> Any:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from output.handmade import pairs, steps, weather
-from output.test_modelfile import forged, header_of
+from model.handmade import pairs, steps, weather
+from model.test_modelfile import forged, header_of
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import load, load_model_bytes, model_bytes, register_estimator
-from hornbeam.output.savable import SavableTree
+from hornbeam.model.modelfile import load, load_model_bytes, model_bytes
+from hornbeam.model.registry import register_estimator
+from hornbeam.tree.savable import SavableTree
 
 
 class Base(SavableTree, BaseEstimator):
@@ -93,7 +94,7 @@ def test_hostile_entries(key: str, value: Any, message: str) -> None:
 
 
 def test_two_trees_in_the_file_of_one() -> None:
-    from hornbeam.output.modelfile import pack_trees
+    from hornbeam.tree.packing import pack_trees
 
     tree = weather().tree_
     data = forged(model_bytes(Classifier().like(weather())), arrays=pack_trees([tree, tree]))

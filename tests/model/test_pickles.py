@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output.pickles import Pickles
-from hornbeam.output.values import decode_value, encode_value
+from hornbeam.model.pickles import Pickles
+from hornbeam.model.values import decode_value, encode_value
 
 
 def test_estimators_anywhere_in_a_value_come_back() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from output.handmade import Column, Node, StandIn, leaf, multiway, number, subset
+from model.handmade import Column, Node, StandIn, leaf, multiway, number, subset
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

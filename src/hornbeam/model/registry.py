@@ -6,9 +6,9 @@ import importlib
 from typing import Any, TypeVar
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output.pickles import Pickles
-from hornbeam.output.state import checked_params
-from hornbeam.output.values import DECODERS, ENCODERS, decode_value, encode_value
+from hornbeam.model.pickles import Pickles
+from hornbeam.model.state import checked_params
+from hornbeam.model.values import DECODERS, ENCODERS, decode_value, encode_value
 
 UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 

@@ -14,12 +14,12 @@ estimator of hornbeam's is a pickle (`pickles`).
 
 The SHA-256 is that of the whole file with the digits of the SHA-256 itself replaced by
 zeros, so that no bit can change unnoticed. It says nothing about who wrote the file:
-therefore everything is checked again when it is read (`values`, `validate`).
+therefore everything is checked again when it is read (`values`, `state`, `tree/validate`).
 
 An estimator takes part by three methods and the decorator `register_estimator`::
 
     _model_header()      dict of values that `values.encode_value` can write
-    _model_arrays()      dict of arrays, from `pack_trees` and others
+    _model_arrays()      dict of arrays, from `tree.packing.pack_trees` and others
     _from_model(header, arrays)   classmethod: takes every entry out of both dicts with
                                   `take` and `take_trees`, returns the fitted estimator
 
@@ -39,31 +39,14 @@ from typing import Any
 
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError, contradictions
-from hornbeam.output.atomic import read_regular_file, replace_file
-from hornbeam.output.packing import pack_trees, take, take_array, take_trees
-from hornbeam.output.pickles import Pickles
-from hornbeam.output.registry import (
+from hornbeam.model.atomic import read_regular_file, replace_file
+from hornbeam.model.pickles import Pickles
+from hornbeam.model.registry import (
     UPGRADE,
     find_estimator,
     is_registered,
-    new_estimator,
-    register_estimator,
 )
-from hornbeam.output.values import UnavailableFunction, decode_value, encode_value, parse_json
-
-__all__ = [
-    "UnavailableFunction",
-    "load",
-    "load_model_bytes",
-    "model_bytes",
-    "new_estimator",
-    "pack_trees",
-    "register_estimator",
-    "save_model",
-    "take",
-    "take_array",
-    "take_trees",
-]
+from hornbeam.model.values import decode_value, encode_value, parse_json
 
 FORMAT = 2  # 1 was given up before the first release: it had no members
 MAX_MEMBER_DEPTH = 8  # of models inside models; a bag of bags of boosters has 2

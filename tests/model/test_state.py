@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from output.test_modelfile import forged, header_of
+from model.test_modelfile import forged, header_of
 from safetensors.numpy import load as load_arrays
 
 import hornbeam as hb
 from hornbeam.errors import ModelFileError
 from hornbeam.fitting import is_learnt, learnt
-from hornbeam.output.modelfile import load_model_bytes, model_bytes
+from hornbeam.model.modelfile import load_model_bytes, model_bytes
 
 rng = np.random.default_rng(0)
 NUMBERS = pd.DataFrame({"age": rng.normal(40, 15, 40).round(), "size": rng.normal(size=40)})
@@ -98,7 +98,7 @@ def check_harmless(name: str, model: Any, equal: bool) -> None:
 
 def encoded(value: Any) -> Any:
     """A value as a forger writes it into the header."""
-    from hornbeam.output.values import encode_value
+    from hornbeam.model.values import encode_value
 
     return encode_value(value) if value is not object else {"$oak": 1}
 

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output import atomic
-from hornbeam.output.atomic import output_target, read_regular_file, replace_file, replacing
+from hornbeam.model.atomic import output_target, read_regular_file, replace_file, replacing
+from hornbeam.model import atomic
 
 OLD, NEW = b"old" * 1000, b"new" * 3000
 
@@ -203,7 +203,7 @@ def test_what_is_being_written_is_not_removed(path: Path) -> None:
 def test_a_save_after_kill_9_cleans_up(path: Path) -> None:
     script = """
         import os, signal, sys
-        from hornbeam.output.atomic import replacing
+        from hornbeam.model.atomic import replacing
         with replacing(sys.argv[1]) as file:
             os.utime(file.name, (0, 0))
             os.kill(os.getpid(), signal.SIGKILL)
@@ -240,7 +240,7 @@ def test_a_full_disk_leaves_the_old_file(path: Path) -> None:
     """The limit on the file size stands for the full disk: the write fails half-way."""
     script = """
         import resource, signal, sys
-        from hornbeam.output.atomic import replace_file
+        from hornbeam.model.atomic import replace_file
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:
@@ -260,7 +260,7 @@ def test_kill_9_leaves_a_whole_file(path: Path, delay: float) -> None:
     """Two contents in turn, killed at any moment: the file is one of them, whole."""
     script = """
         import sys
-        from hornbeam.output.atomic import replace_file
+        from hornbeam.model.atomic import replace_file
         contents = [b"a" * 3_000_000, b"b" * 3_000_000]
         replace_file(sys.argv[1], contents[0])
         print("go", flush=True)

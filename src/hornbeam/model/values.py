@@ -27,7 +27,7 @@ import numpy as np
 
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError, UnavailableFunctionError
-from hornbeam.output.pickles import Pickles
+from hornbeam.model.pickles import Pickles
 
 MAX_DEPTH = 32  # of nested values; real headers need about six
 MAX_DIGITS = 100  # of an integer
@@ -44,7 +44,7 @@ class UnavailableFunction:
 
     Examples
     --------
-    >>> from hornbeam.output.values import UnavailableFunction
+    >>> from hornbeam.model.values import UnavailableFunction
     >>> UnavailableFunction("my_criterion")
     UnavailableFunction('my_criterion')
     """
@@ -103,7 +103,7 @@ def encode_value(
 
     Examples
     --------
-    >>> from hornbeam.output.values import encode_value
+    >>> from hornbeam.model.values import encode_value
     >>> encode_value({"class_weight": {0: 1.0, 1: 2.0}})
     {'class_weight': {'$dict': [[0, 1.0], [1, 2.0]]}}
     """
@@ -250,7 +250,7 @@ def decode_value(value: Any, depth: int = 0, pickles: Pickles | None = None) -> 
 
     Examples
     --------
-    >>> from hornbeam.output.values import decode_value
+    >>> from hornbeam.model.values import decode_value
     >>> decode_value({"$tuple": [1, {"$float": "inf"}]})
     (1, inf)
     """

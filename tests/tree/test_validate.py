@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from output.handmade import StandIn, sample_rows, steps, walk, weather
-from output.strategies import estimators
+from model.handmade import StandIn, sample_rows, steps, walk, weather
+from model.strategies import estimators
 
 from hornbeam.errors import ModelFileError
-from hornbeam.output.validate import checked_array, validate_tree, validated_state
+from hornbeam.model.arrays import checked_array
 from hornbeam.tree.storage import TREE_FIELDS, Tree
+from hornbeam.tree.validate import validate_tree, validated_state
 
 
 def arrays_of(tree: Tree) -> dict[str, Any]:

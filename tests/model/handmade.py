@@ -12,15 +12,11 @@ from sklearn.base import BaseEstimator
 from hornbeam.data.schema import ColumnSchema, Schema
 from hornbeam.dtypes import LEAF, MULTIWAY, SUBSET, THRESHOLD, WORD_BITS
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import (
-    new_estimator,
-    pack_trees,
-    register_estimator,
-    take,
-    take_trees,
-)
-from hornbeam.output.validate import validated_state
+from hornbeam.model.entries import take
+from hornbeam.model.registry import new_estimator, register_estimator
+from hornbeam.tree.packing import pack_trees, take_trees
 from hornbeam.tree.storage import TREE_FIELDS, Tree
+from hornbeam.tree.validate import validated_state
 
 # --- trees from nested Python objects ---------------------------------------------------
 

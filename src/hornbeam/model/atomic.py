@@ -134,7 +134,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from hornbeam.output.atomic import replacing
+    >>> from hornbeam.model.atomic import replacing
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "a.txt") as file:
     ...         _ = file.write(b"whole")

@@ -13,25 +13,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from output.handmade import StandIn, pairs, sample_rows, steps, weather
-from output.strategies import estimators
+from model.handmade import StandIn, pairs, sample_rows, steps, weather
+from model.strategies import estimators
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save
 
 import hornbeam
 from hornbeam.errors import ModelFileError
-from hornbeam.output.modelfile import (
+from hornbeam.model.modelfile import (
     NO_CHECKSUM,
-    UnavailableFunction,
     load,
     load_model_bytes,
     model_bytes,
     pack_file,
-    pack_trees,
-    register_estimator,
     save_model,
-    take_trees,
 )
+from hornbeam.model.registry import register_estimator
+from hornbeam.model.values import UnavailableFunction
+from hornbeam.tree.packing import pack_trees, take_trees
 
 INTEGERS = (-1, 2**31, 2**40)  # and "itself + 1"
 
@@ -264,7 +263,7 @@ def reframed(data: bytes, frame: Any) -> bytes:
     checksum = header_of(data)["sha256"]
     text = json.dumps(frame, separators=(",", ":")).replace(checksum, NO_CHECKSUM)
     raw = bytearray(len(text).to_bytes(8, "little") + text.encode() + data[end:])
-    from hornbeam.output.modelfile import _write_checksum
+    from hornbeam.model.modelfile import _write_checksum
 
     _write_checksum(raw, 8 + len(text))
     return bytes(raw)

@@ -1,0 +1,1 @@
+"""The model file: what every estimator is saved as, and the checks of what comes back."""
