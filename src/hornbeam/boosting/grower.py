@@ -141,7 +141,8 @@ class TreeGrower:
     seconds: float  # that a tree takes
     table: s.BoostTable  # without what is of one tree:
     units: s.BoostUnits
-    draw = s.BoostDraw()
+    draw: s.BoostDraw
+    active: Array | None = None  # features drawn
     rows: s.BoostRows
     nodes: s.BoostNodes
     team: s.BoostTeam
@@ -154,33 +155,32 @@ class TreeGrower:
         self, seed: int, active: Array, units: s.BoostUnits, penalty: float = 0.0
     ) -> None:
         """Note what is drawn for a tree, the worth of its integers, and lambda."""
-        rules, n_active = self.rules, len(active)
-        by_level = max(1, round(rules.colsample_bylevel * n_active))
-        draw = s.BoostDraw(
-            seed=seed,
-            rows_below=-1 if rules.subsample == 1.0 else round(rules.subsample * 2**31),
-            n_active=n_active,
-            n_bundles=self._choose(active),
-            by_level=by_level,
-            by_node=max(1, round(rules.colsample_bynode * min(by_level, n_active))),
+        if active is not self.active:  # which are often those of the last tree
+            self.active, self.draw = active, self._choose(active)
+        self.units, self.draw = units, self.draw._replace(seed=seed)
+        set_fields(
+            self.slots, s.TABLE_AT, s.BoostTable, units=units, draw=self.draw, penalty=penalty
         )
-        set_fields(self.slots, s.TABLE_AT, s.BoostTable, units=units, draw=draw, penalty=penalty)
-        self.units, self.draw = units, draw
 
-    def _choose(self, active: Array) -> int:
-        """List the features drawn for a tree and the columns that hold them; how many columns."""
-        team, last = self.team, self.draw
-        if np.array_equal(team.active[: last.n_active], active):
-            return last.n_bundles
+    def _choose(self, active: Array) -> s.BoostDraw:
+        """List the features drawn for a tree, and the columns that hold them."""
+        team, rules, n_active = self.team, self.rules, len(active)
         team.tiles[:] = 0  # features that were not drawn are counted in shared columns, too
         column = self.bundles.column[active]
         order = np.argsort(column, kind="stable")
         columns, sizes = np.unique(column, return_counts=True)
-        team.active[: len(active)] = active
+        team.active[:n_active] = active
         team.bundle[: len(columns)] = columns
         team.bundle_start[1 : len(columns) + 1] = np.cumsum(sizes)
-        team.bundle_feature[: len(active)] = active[order]
-        return len(columns)
+        team.bundle_feature[:n_active] = active[order]
+        by_level = max(1, round(rules.colsample_bylevel * n_active))
+        return s.BoostDraw(
+            rows_below=-1 if rules.subsample == 1.0 else round(rules.subsample * 2**31),
+            n_active=n_active,
+            n_bundles=len(columns),
+            by_level=by_level,
+            by_node=max(1, round(rules.colsample_bynode * min(by_level, n_active))),
+        )
 
     def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
         """The drawn rows in each leaf of the tree just grown, by node number."""
@@ -196,9 +196,9 @@ class TreeGrower:
     def advance(self, values: Array, which: int, with_slopes: bool) -> None:
         """Add the values of the leaves (by node number) to score ``which`` of every row."""
         words = self.words
-        kept = words[[s.WORD_NODES, s.WORD_DRAWN]]
+        n_nodes, n_drawn = int(words[s.WORD_NODES]), int(words[s.WORD_DRAWN])
         words[:] = 0
-        words[[s.WORD_NODES, s.WORD_DRAWN]] = kept
+        words[s.WORD_NODES], words[s.WORD_DRAWN] = n_nodes, n_drawn
         if with_slopes:
             self.scores.reset_peaks()
         slots, own, size = self.slots, self.score_slots, self.size
@@ -287,11 +287,12 @@ class BoostedGrower(TreeGrower):
     @property
     def peak(self) -> SlopePeak:
         """The largest slopes of the score that the next tree is grown for."""
-        return self.scores.peak if self.scores.loss.n_scores == 1 else self.desk.peak
+        return self.scores.peak if self.scores.loss.n_scores == 1 else self._own_peak
 
     def take_slopes(self, which: int) -> None:
         """Take the slopes of one of several scores."""
         self.scores.take_slopes_of(which, self.desk, self.seconds)
+        self._own_peak = self.desk.peak
 
     def grow(self, seed: int, active: Array, fall: float = 1.0) -> GrownTree:
         """Grow a tree on the slopes; ``active`` are the features drawn.
