@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ import numpy as np
 
 import hornbeam as hb
 from benchmarks.digest_tables import Random, Table, made
-from benchmarks.digests import _model_hash
 from tests.attacks.guard import Attack, Failure, random_of
 
 KINDS = ("thread", "process", "alarm")  # whence the interrupt comes
@@ -41,7 +40,7 @@ class TimeIsUp(Exception):
     """What somebody's own alarm raises."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """An estimator and a table."""
 
@@ -94,41 +93,43 @@ CASES = (
 
 
 @lru_cache(maxsize=1)
-def undisturbed() -> tuple[list[Any], list[str], int]:
-    """Models, their hashes, and how many threads there are when all is quiet."""
+def undisturbed(attack: Attack) -> tuple[dict[Case, tuple[Any, str]], int]:
+    """The models of all cases of an attack and their hashes; how many threads there are then."""
     sys.unraisablehook = swallowed.append
     signal.signal(signal.SIGINT, _interrupt)
-    models = [case.fitted() for case in CASES]
-    hashes = [_model_hash(case.fitted()) for case in CASES]
-    for model, expected in zip(models, hashes, strict=True):
-        if _model_hash(model) != expected:
-            raise Failure(f"Two fits of {model} differ.")
-    return models, hashes, threading.active_count()
+    numbers = range(attack.first, attack.end)
+    used = {_chosen(random_of(attack, number)): None for number in numbers}
+    models = {case: case.fitted() for case in used}
+    hashes = {case: (model, model.digest()) for case, model in models.items()}
+    return hashes, threading.active_count()
+
+
+def _chosen(rng: Random) -> Case:
+    return CASES[rng.integers(len(CASES))]
 
 
 def attack(attack: Attack, number: int) -> str:
     """Interrupt one fit or prediction, then let it run."""
+    known, n_threads = undisturbed(attack)
     rng = random_of(attack, number)
-    models, hashes, n_threads = undisturbed()
-    chosen = int(rng.integers(len(CASES)))
-    case, table = CASES[chosen], CASES[chosen].table()
+    case = _chosen(rng)
+    model, expected = known[case]
     if rng.random() < 0.3:
-        model = models[chosen]
-        method = "transform" if hasattr(model, "transform") else "predict"
-        action: Callable[[], Any] = lambda: getattr(model, method)(table.X)  # noqa: E731
+        method = getattr(model, "transform" if hasattr(model, "transform") else "predict")
+        action: Callable[[], Any] = partial(method, case.table().X)
     elif rng.random() < 0.04:
-        action = lambda: _own_criterion(number).fit(*_small())  # noqa: E731
+        action = partial(_own_criterion(number).fit, *_small())
     else:
         action = case.fitted
     outcome = _interrupted(attack.kind, action, rng)
     if rng.random() < FORK_SHARE:
-        _fork_and_fit(case, hashes[chosen])
-    if _model_hash(case.fitted()) != hashes[chosen]:
+        _fork_and_fit(case, expected)
+    if case.fitted().digest() != expected:
         raise Failure(f"After an interrupt {case} comes to another model.")
     if rng.random() < 0.3:  # some other one, too
-        other = int(rng.integers(len(CASES)))
-        if _model_hash(CASES[other].fitted()) != hashes[other]:
-            raise Failure(f"After an interrupt of {case}, {CASES[other]} comes to another model.")
+        other = list(known)[rng.integers(len(known))]
+        if other.fitted().digest() != known[other][1]:
+            raise Failure(f"After an interrupt of {case}, {other} comes to another model.")
     _check_threads(n_threads + MORE_THREADS)
     return outcome
 
@@ -251,7 +252,7 @@ def _fork_and_fit(case: Case, expected: str) -> None:
     if child == 0:
         status = 1
         try:
-            status = 0 if _model_hash(case.fitted()) == expected else 2
+            status = 0 if case.fitted().digest() == expected else 2
         finally:
             os._exit(status)
     until = time.monotonic() + FORK_SECONDS

@@ -16,6 +16,10 @@ from tests.attacks.guard import Attack, Failure, Report, attack_guarded, is_sent
 needs_posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no alarms or forks")
 
 
+# X "has feature names" where the model has none: scikit-learn's sentence is no matter here.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
 def rounds(name: str, kind: str, n_rounds: int, seed: int = 0) -> Attack:
     return Attack(name, kind, seed, 0, n_rounds)
 
@@ -49,9 +53,9 @@ def hash_of(text: str) -> int:
 @needs_posix
 @pytest.mark.parametrize("kind", interrupts.KINDS)
 def test_interrupts_leave_nothing_behind(kind: str) -> None:
-    report = attack_guarded(rounds("interrupts", kind, 6), {})
+    report = attack_guarded(rounds("interrupts", kind, 4), {})
     assert not report.failures
-    assert report.counts.total() == 6
+    assert report.counts.total() == 4
 
 
 def test_random_fits_stay_inside_of_their_arrays() -> None:

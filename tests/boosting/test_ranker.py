@@ -203,6 +203,7 @@ def test_queries_that_do_not_fit() -> None:
     for table, query, words in (
         (frame, "q", r"query='q' is not a column of X, which has \['a', 'b', 'c'\]"),
         (X, "q", "query='q' is not a column of X, which has no names"),
+        (X, True, "query=True is neither the name nor the position of a column"),
         (X, 3, r"query=3 is not a column of X, whose shape is"),
         (X[:, 0], 0, r"query=0 is not a column of X, whose shape is"),
     ):

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from hornbeam.errors import ModelFileError
-from hornbeam.model.atomic import output_target, read_regular_file, replace_file, replacing
 from hornbeam.model import atomic
+from hornbeam.model.atomic import output_target, read_regular_file, replace_file, replacing
 
 OLD, NEW = b"old" * 1000, b"new" * 3000
 

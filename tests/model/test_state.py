@@ -260,3 +260,14 @@ def test_parts_that_are_none_are_refused_in_words(name: str, trees: Any) -> None
     vars(model.ensemble_)["trees"] = trees
     with pytest.raises(ModelFileError, match="The pickled model"):
         pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("name", ["id3", "c45"])
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_fractions_of_no_weight_are_refused(name: str, value: float) -> None:
+    """A row that is missing a value would be told 0 / 0."""
+    data = model_bytes(trained(name))
+    arrays = load_arrays(data)
+    arrays["trees.weight"][1:] = value
+    with pytest.raises(ModelFileError, match="leaves a split without rows"):
+        load_model_bytes(forged(data, arrays=arrays))

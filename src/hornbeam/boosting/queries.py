@@ -74,6 +74,8 @@ def take_column(X: Any, query: str | int, missing_ok: bool = False) -> tuple[Any
     """A table without its query column, and that column."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     names = None if names is None else list(names)
+    if isinstance(query, (bool, np.bool_)):
+        raise ValueError(f"query={query} is neither the name nor the position of a column of X.")
     if isinstance(query, str):
         if names is None or query not in names:
             if missing_ok:

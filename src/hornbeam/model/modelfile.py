@@ -41,11 +41,7 @@ from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.model.atomic import read_regular_file, replace_file
 from hornbeam.model.pickles import Pickles
-from hornbeam.model.registry import (
-    UPGRADE,
-    find_estimator,
-    is_registered,
-)
+from hornbeam.model.registry import UPGRADE, find_estimator, is_registered
 from hornbeam.model.values import decode_value, encode_value, parse_json
 
 FORMAT = 2  # 1 was given up before the first release: it had no members

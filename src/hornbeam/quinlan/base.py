@@ -21,7 +21,8 @@ from hornbeam.data.target import (
     warn_weightless,
     weigh_classes,
 )
-from hornbeam.dtypes import Array
+from hornbeam.dtypes import LEAF, Array
+from hornbeam.errors import ModelFileError
 from hornbeam.fitting import become, forget
 from hornbeam.params import check_params
 from hornbeam.probabilities import Probabilities
@@ -31,6 +32,7 @@ from hornbeam.quinlan.grower import Grown, QuinlanRules, grow
 from hornbeam.tree.memory import remember
 from hornbeam.tree.model import SingleTreeModel
 from hornbeam.tree.savable import SavableTree
+from hornbeam.tree.storage import Tree
 
 
 class QuinlanTree(
@@ -53,6 +55,15 @@ class QuinlanTree(
     classes_: Array
     n_classes_: int
     n_features_in_: int
+
+    @classmethod
+    def _check_tree(cls, tree: Tree) -> None:
+        """Fractions are shares of weights: no split may be without any below it."""
+        inner = np.flatnonzero(tree.kind != LEAF)
+        below = tree.weight[1:]  # the children of a node are neighbours, and in its order
+        heaviest = np.maximum.reduceat(below, tree.first_child[inner] - 1) if len(inner) else below
+        if (tree.weight < 0.0).any() or (heaviest <= 0.0).any():
+            raise ModelFileError("weight leaves a split without rows, or is below 0.")
 
     # --- fitting --------------------------------------------------------------------------
 

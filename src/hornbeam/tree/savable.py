@@ -39,6 +39,7 @@ class SavableTree(SavableModel):
             raise ModelFileError(f"The file of one tree holds {len(trees)}.")
         estimator.tree_ = trees[0]
         check_shares(vars(estimator), estimator.tree_.value, "value")
+        cls._check_tree(estimator.tree_)
         return estimator
 
     @classmethod
@@ -48,3 +49,8 @@ class SavableTree(SavableModel):
             raise ModelFileError("The pickled model has no tree_.")
         state.update(validated_state(state, cls._may_list))
         check_shares(state, state["tree_"].value, "value")
+        cls._check_tree(state["tree_"])
+
+    @classmethod
+    def _check_tree(cls, tree: Tree) -> None:
+        """Check what only trees of this kind must be."""
