@@ -81,7 +81,8 @@ def contents(model: Any, path: Path) -> list[list[str]]:
 def trees_of(model: Any) -> list[Any]:
     """The trees of a model, be it one or many."""
     if hasattr(model, "store_"):
-        return [model.store_.tree(number) for number in range(model.store_.n_trees)]
+        store = model.store_
+        return [store.tree(number, with_sets=False) for number in range(store.n_trees)]
     return list(model.trees_) if hasattr(model, "trees_") else [model.tree_]
 
 
