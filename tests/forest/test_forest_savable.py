@@ -18,6 +18,8 @@ import hornbeam as hb
 from hornbeam.errors import ModelFileError
 from hornbeam.model.modelfile import load_model_bytes, model_bytes
 
+pytestmark = pytest.mark.filterwarnings("ignore:Column .* has")
+
 rng = np.random.default_rng(0)
 N = 120
 FRAME = pd.DataFrame(
@@ -42,6 +44,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "medians": (hb.ExtraTreesRegressor(criterion="absolute_error"), LEVEL),
     "several": (hb.ExtraTreesRegressor(), np.column_stack([LEVEL, -LEVEL])),
     "embedding": (hb.RandomTreesEmbedding(), None),
+    "codes": (hb.RandomForestClassifier(max_bins=2), LABEL),  # three colors, two codes
 }
 
 
@@ -59,7 +62,11 @@ def tiny(kind: str) -> Any:
     if kind == "values":
         few["monotonic_cst"] = None
     y = {"classes": [0, 1, 0, 1], "outputs": [[0, 1], [1, 0], [0, 2], [1, 1]]}
+    y["codes"] = y["classes"]
     table = [["a", 1.0], ["b", 5.0], ["a", 2.0], ["b", 3.0]]
+    if kind == "codes":
+        few["max_features"] = None
+        table = [["a", 1.0], ["c", 1.0], ["b", 1.0], ["c", 1.0]]
     return copy.deepcopy(model).set_params(**few).fit(table, y.get(kind, [0.0, 1.0, 2.0, 3.0]))
 
 
@@ -102,7 +109,7 @@ def test_a_loaded_forest_goes_on(tmp_path: Path) -> None:
 
 # --- hostile files -----------------------------------------------------------------------------
 
-SMALL = ["classes", "outputs", "values", "samples", "medians", "embedding"]
+SMALL = ["classes", "outputs", "values", "samples", "medians", "embedding", "codes"]
 ROWS = [["a", 1.0], ["c", 9.0], [None, np.nan]]
 
 
@@ -172,6 +179,12 @@ def test_a_pickle_with_a_foreign_store_is_refused(kind: str) -> None:
         nodes = store.nodes.copy()
         nodes[name][0] = value
         broken.append(replace(store, nodes=nodes))
+    codes, start = np.zeros(3, np.uint8), np.array([0, 0, 0, 3])
+    broken.append(replace(store, code_of_category=codes))
+    broken.append(replace(store, code_start=start))
+    broken.append(replace(store, code_start=start[::-1].copy(), code_of_category=codes))
+    broken.append(replace(store, code_start=start, code_of_category=codes + np.uint8(255)))
+    broken.append(replace(store, code_start=start, code_of_category=None))
     broken.append(replace(store, root=store.root[::-1].copy()))
     broken.append(replace(store, nodes=store.nodes.view(np.uint8)))
     broken.append(replace(store, nodes=None))

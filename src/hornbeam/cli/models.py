@@ -12,7 +12,8 @@ def trees_of(model: Any) -> list[Any]:
     if _is_bag(model):
         return [tree for member in model.estimators_ for tree in trees_of(member)]
     if hasattr(model, "store_"):
-        return [model.store_.tree(number) for number in range(model.store_.n_trees)]
+        store = model.store_
+        return [store.tree(number, with_sets=False) for number in range(store.n_trees)]
     return list(model.trees_) if hasattr(model, "trees_") else [model.tree_]
 
 

@@ -191,6 +191,11 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         gains = [earlier["tree_gains_"]] if earlier else []
         n_trees = stores[0].n_trees if stores else 0
         out_of_bag = OutOfBag(self, task, bags, y, fitted)
+        if stores and not plantation.has_codes_of(stores[0]):
+            raise ValueError(
+                "warm_start=True goes on with a forest in which other categories share codes "
+                "than in this table. Fit anew with warm_start=False."
+            )
         step = BATCH if self.early_stopping else max(1, self.n_estimators - n_trees)
         best, failures = -np.inf, 0
         if self.early_stopping and stores:
@@ -338,7 +343,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """
         leaves = self.apply(X)
         paths = [
-            decision_path(self.store_.tree(number), leaves[:, number])
+            decision_path(self.store_.tree(number, with_sets=False), leaves[:, number])
             for number in range(self.store_.n_trees)
         ]
         return scipy.sparse.hstack(paths).tocsr(), self.store_.root.copy()

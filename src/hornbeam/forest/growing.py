@@ -43,6 +43,10 @@ class Plantation:
         if bags.n_draws == 0 and not balanced:
             self._all_rows = self._layout.rows(task.target.weight), weight
 
+    def has_codes_of(self, store: ForestStore) -> bool:
+        """Whether trees that are grown here may be put beside those of a store."""
+        return store.has_codes(self._packer.code_start, self._packer.code_of_category)
+
     def grow(
         self, first: int, last: int, tell: Callable[[int], object]
     ) -> tuple[ForestStore, Array]:

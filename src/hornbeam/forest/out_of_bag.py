@@ -186,10 +186,9 @@ def _falls_of_tree(
     score = _score_of_classes if is_classifier(forest) else _score_of_values
     before = score(store, rows, truth, weight)
     falls = np.zeros(rows.shape[1])
-    asked = store.tree(0)
     random = np.random.default_rng([derive_key(key, _SHUFFLE), number])
     shuffled = rows.copy()
-    for feature in np.unique(asked.feature[~asked.is_leaf]):  # others change nothing
+    for feature in store.asked_features():  # others change nothing
         shuffled[:, feature] = random.permutation(rows[:, feature])
         falls[feature] = before - score(store, shuffled, truth, weight)
         shuffled[:, feature] = rows[:, feature]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hornbeam.dtypes import STAT, Array
-from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, renumber
+from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, join_codes, renumber
 from hornbeam.kernels import forest_pack as p
 from hornbeam.runtime.atomics import NODE_COUNT
 from hornbeam.runtime.views import make_slots
@@ -45,7 +45,9 @@ class Packer:
     """Packs the trees of a task as they are grown."""
 
     def __init__(self, task: Task, ccp_alpha: float) -> None:
-        self.task = task
+        codes = task.codes
+        self.code_start, self.code_of_category = join_codes(codes.category_code, len(codes.n_codes))
+        self.task = replace(task, codes=replace(codes, category_code={}))  # sets stay over codes
         self.ccp_alpha = ccp_alpha
         classes = task.criterion.summed == "classes"
         self.by_classes = classes
@@ -99,7 +101,7 @@ class Packer:
             table, rows = distinct_rows(table)
             renumber(nodes, 0, rows)
         asking = packing.set_node[:n_sets]
-        n_words, set_words = category_sets(stage.nodes, asking, self.task.codes)
+        n_words, set_words = category_sets(stage.nodes, asking)
         return ForestStore(
             nodes=nodes,
             impurity=packing.impurity[:n_nodes],
@@ -112,6 +114,8 @@ class Packer:
             impurity_unit=np.ones(1),
             class_start=self._class_start(),
             by_table=self.by_table,
+            code_start=self.code_start,
+            code_of_category=self.code_of_category,
         ), packing.gains
 
     def _class_start(self) -> Array:
@@ -129,4 +133,6 @@ class Packer:
         if tree.impurity[0] > most:  # squares of such targets are beyond all numbers
             tree = replace(tree, impurity=np.minimum(tree.impurity, most))
         keep_inner = task.criterion.summed == "order"
-        return ForestStore.pack([tree], self.by_table, self.class_start, keep_inner), gains
+        store = ForestStore.pack([tree], self.by_table, self.class_start, keep_inner)
+        own = replace(store, code_start=self.code_start, code_of_category=self.code_of_category)
+        return own, gains

@@ -9,19 +9,23 @@ A leaf of a regression forest holds its value. Where a leaf predicts several num
 shares, several outputs), it holds its row in a table of distinct predictions: most leaves of
 a fully grown classifier are pure, so the table is tiny. The table is in the order of a key
 of its rows, so that the same trees have the same digest however they were put together.
+
+Where a column has more categories than codes, trees are grown on codes, and so their sets are
+kept: 32 bytes at most. Which code a category has is known once, for all trees.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hornbeam.dtypes import (
+    BIN,
     FEATURE,
     LEAF,
     MULTIWAY,
@@ -40,6 +44,7 @@ from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
 from hornbeam.kernels.forest_pack import renumber_nodes
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.team import run_parallel
+from hornbeam.tree.build import unfold_sets
 from hornbeam.tree.scaling import HEADROOM, is_large
 from hornbeam.tree.storage import Tree, check_node_count
 
@@ -59,7 +64,10 @@ STORE_FIELDS: dict[str, tuple[type[np.generic], int]] = {
     "weight_unit": (np.float64, 1),
     "impurity_unit": (np.float64, 1),
     "class_start": (np.int64, 1),
+    "code_start": (np.int64, 1),
+    "code_of_category": (BIN, 1),
 }
+_CODES = ("code_start", "code_of_category")
 # Where the largest weight (or impurity) of a tree is outside this range its unit is not 1.
 _LEAST, _MOST = 1e-30, 1e30
 _BAG_BYTES = 1 << 24  # who is in the bag of how many trees is known at once
@@ -95,7 +103,8 @@ class ForestStore:
     root : int64, length n_trees + 1
         Number of each tree's first node, and of the end.
     set_start : int64, length n_sets + 1
-        ``set_words[set_start[i]:set_start[i + 1]]`` is category set i, as in `Tree`.
+        ``set_words[set_start[i]:set_start[i + 1]]`` is category set i, as in `Tree`; over
+        codes where the categories of its column share them.
     set_words : uint64
     table : float64, shape (n_distinct, n_values)
         What leaves predict; without a table of shape (0, 1).
@@ -108,6 +117,10 @@ class ForestStore:
         Where the values of each output begin, and the end.
     by_table : bool
         Whether leaves predict a row of the table.
+    code_start : int64, length n_features + 1, or 0 if no column has more categories than codes
+        ``code_of_category[code_start[f]:code_start[f + 1]]`` are the codes of the categories of
+        column f; none if its sets are over the categories themselves.
+    code_of_category : uint8
     """
 
     nodes: Array
@@ -121,9 +134,11 @@ class ForestStore:
     impurity_unit: Array
     class_start: Array
     by_table: bool
+    code_start: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    code_of_category: Array = field(default_factory=lambda: np.empty(0, BIN))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ForestStore, tuple(getattr(self, field.name) for field in fields(self))
+        return ForestStore, tuple(getattr(self, one.name) for one in fields(self))
 
     # --- making one -----------------------------------------------------------------
 
@@ -194,10 +209,26 @@ class ForestStore:
             impurity_unit=self.impurity_unit[first:last].copy(),
         )
 
-    def _fits(self, other: ForestStore) -> bool:
-        return self.by_table == other.by_table and np.array_equal(
+    def check_joins(self, other: ForestStore) -> None:
+        """Raise an error unless trees of the other store may be put beside those of this one."""
+        if self.by_table != other.by_table or not np.array_equal(
             self.class_start, other.class_start
-        )
+        ):
+            raise ValueError(
+                f"trees that predict {other.n_values} values cannot join those of a forest "
+                f"that predicts {self.n_values}: all must be made for the same target"
+            )
+        if not self.has_codes(other.code_start, other.code_of_category):
+            raise ValueError(
+                "trees cannot join those of a forest that gives other codes to the categories of "
+                "a column: all must be grown on the same rows"
+            )
+
+    def has_codes(self, code_start: Array, code_of_category: Array) -> bool:
+        """Whether these are the codes of categories that the sets are over."""
+        ours = self.code_start, self.code_of_category
+        pairs = zip(ours, (code_start, code_of_category), strict=True)
+        return all(one is other or np.array_equal(one, other) for one, other in pairs)
 
     # --- what it holds --------------------------------------------------------------
 
@@ -233,6 +264,8 @@ class ForestStore:
         """SHA-256 of all arrays: equal digests mean the same trees, bit for bit."""
         state = hashlib.sha256(b"table;" if self.by_table else b"values;")
         for name, array in self.arrays().items():
+            if name in _CODES and not len(self.code_start):
+                continue  # the digest of a forest without them is older than they are
             little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
             state.update(f"{name}:{array.dtype.str[1:]}:{array.shape};".encode())
             state.update(little.tobytes())
@@ -255,11 +288,13 @@ class ForestStore:
         """What the training rows in leaves of a tree weigh."""
         return self._leaf_weights(self.nodes[self.root[tree] + leaves], self.weight_unit[tree])
 
-    def tree(self, number: int) -> Tree:
-        """A tree as an ordinary `Tree`.
+    def tree(self, number: int, with_sets: bool = True) -> Tree:
+        """A tree as an ordinary `Tree`, its sets over categories.
 
         Values, weights and rows of inner nodes are summed up from the leaves, so they may
         differ from those of the grown tree by rounding. Impurities are rounded to float32.
+        Sets over very many categories take much memory: ``with_sets=False`` is for those who
+        only look at how the nodes hang together.
         """
         number = range(self.n_trees)[number]
         place = slice(int(self.root[number]), int(self.root[number + 1]))
@@ -267,7 +302,9 @@ class ForestStore:
         leaf = nodes["child"] < 0
         subset = ~leaf & (nodes["feature"] & CATEGORY != 0)
         sums = self.sums(number, number + 1)
-        set_start, set_words = self._sets_by_node(nodes, subset)
+        set_start, set_words = np.zeros(len(nodes) + 1, np.int64), np.empty(0, WORD)
+        if with_sets:
+            set_start, set_words = self._sets_by_node(nodes, subset)
         return Tree(
             first_child=sums.first_child,
             n_branches=np.where(leaf, 0, 2).astype(NODE),
@@ -328,10 +365,28 @@ class ForestStore:
     def _sets_by_node(self, nodes: Array, subset: Array) -> tuple[Array, Array]:
         """Category sets of a tree, and where the set of each node begins."""
         sets = self._sets_of(nodes)
+        length = np.diff(self.set_start[sets.start : sets.stop + 1])
+        place = slice(int(self.set_start[sets.start]), int(self.set_start[sets.stop]))
         n_words = np.zeros(len(nodes), np.int64)
-        n_words[subset] = np.diff(self.set_start[sets.start : sets.stop + 1])
-        words = slice(int(self.set_start[sets.start]), int(self.set_start[sets.stop]))
-        return _ends(n_words), self.set_words[words].copy()
+        n_words[subset], words = unfold_sets(
+            length,
+            self.set_words[place].copy(),
+            nodes["feature"][subset] & FEATURE_MASK,
+            self._category_code,
+        )
+        return _ends(n_words), words
+
+    @property
+    def _category_code(self) -> dict[int, Array]:
+        """The codes of the categories of each column whose categories share them."""
+        start = self.code_start
+        columns = np.flatnonzero(np.diff(start)).tolist()
+        return {f: self.code_of_category[start[f] : start[f + 1]] for f in columns}
+
+    def asked_features(self) -> Array:
+        """Numbers of the columns that any node asks for, ascending."""
+        inner = self.nodes["child"] >= 0
+        return np.unique(self.nodes["feature"][inner] & FEATURE_MASK)
 
     def _sets_of(self, nodes: Array) -> slice:
         """Numbers of the category sets of some neighbouring trees."""
@@ -384,23 +439,28 @@ class ForestStore:
         forest = Forest(
             by_table=self.by_table,
             has_sets=len(self.set_start) > 1,
+            has_codes=len(self.code_start) > 0,
             n_asked=n_columns,
             threshold=self.nodes.view(np.float64),
             link=self.nodes.view(np.int32),
             root=self.root,
             set_start=self.set_start,
             set_words=self.set_words,
+            code_start=self.code_start,
+            code_of_category=self.code_of_category,
             table=table,
             n_known=self._known_categories(n_columns),
         )
         return Walks(forest, self.n_values)
 
     def _known_categories(self, n_columns: int) -> Array:
-        """How many categories the sets of each column can hold, 0 where there are none."""
+        """How many categories of each column have a code, or a place in its sets; 0: none."""
         asking = self.nodes[_asks_set(self.nodes)]
         sets = asking["threshold"].astype(np.int64)
         known = np.zeros(n_columns, np.int64)
         known[asking["feature"] & FEATURE_MASK] = np.diff(self.set_start)[sets] * WORD_BITS
+        for column, codes in self._category_code.items():
+            known[column : column + 1] = len(codes)  # nothing if nobody asks for it
         return known
 
     def scores(
@@ -579,6 +639,14 @@ def distinct_rows(rows: Array) -> tuple[Array, Array]:
     return distinct.view(np.float64), inverse.reshape(-1)
 
 
+def join_codes(category_code: Mapping[int, Array], n_features: int) -> tuple[Array, Array]:
+    """What a store keeps of the codes that categories of some columns share."""
+    if not category_code:
+        return np.empty(0, np.int64), np.empty(0, BIN)
+    codes = [category_code.get(feature, np.empty(0)) for feature in range(n_features)]
+    return _ends(np.array([len(own) for own in codes])), np.concatenate(codes).astype(BIN)
+
+
 def levels(first_child: Array, roots: Array) -> Iterator[Array]:
     """Inner nodes of some trees, level by level."""
     nodes = roots
@@ -596,16 +664,14 @@ class Collection:
         check_node_count(n_nodes)
         self.nodes = np.empty(n_nodes, RECORD)
         self.impurity = np.empty(n_nodes, np.float32)
-        self.end = 0
-        self.parts: list[ForestStore] = []  # all but their nodes
+        self.words = np.empty(0, WORD)
+        self.end = self.words_end = 0
+        self.parts: list[ForestStore] = []  # all but their nodes and sets
 
     def append(self, store: ForestStore, n_more: int = 0) -> None:
         """Copy the trees of a store; about ``n_more`` more stores of its size will come."""
-        if self.parts and not self.parts[0]._fits(store):
-            raise ValueError(
-                f"trees that predict {store.n_values} values cannot join those of a forest "
-                f"that predicts {self.parts[0].n_values}: all must be made for the same target"
-            )
+        if self.parts:
+            self.parts[0].check_joins(store)
         place = slice(self.end, self.end + store.n_nodes)
         check_node_count(place.stop)
         if place.stop > len(self.nodes):
@@ -613,7 +679,17 @@ class Collection:
         self.impurity[place] = store.impurity
         _as_words(self.nodes[place])[:] = _as_words(store.nodes)
         self.end = place.stop
-        self.parts.append(replace(store, nodes=store.nodes[:0].copy(), impurity=self.impurity[:0]))
+        n_words = len(store.set_words)
+        words = slice(self.words_end, self.words_end + n_words)
+        if words.stop > len(self.words):
+            larger = np.empty(words.stop + int(1.1 * n_more * n_words), WORD)
+            larger[: self.words_end] = self.words[: self.words_end]
+            self.words = larger
+        self.words[words] = store.set_words
+        self.words_end = words.stop
+        nodes, words_of = store.nodes[:0].copy(), store.set_words[:0].copy()
+        rest = replace(store, nodes=nodes, impurity=self.impurity[:0], set_words=words_of)
+        self.parts.append(rest)
 
     def _make_room(self, n_nodes: int) -> None:
         nodes, impurity = np.empty(n_nodes, RECORD), np.empty(n_nodes, np.float32)
@@ -642,7 +718,7 @@ class Collection:
             impurity=self.impurity[: self.end],
             root=root,
             set_start=_ends(np.concatenate([np.diff(part.set_start) for part in parts])),
-            set_words=np.concatenate([part.set_words for part in parts]),
+            set_words=self.words[: self.words_end],
             table=table,
             inner_value=inner_value,
             weight_unit=np.concatenate([part.weight_unit for part in parts]),

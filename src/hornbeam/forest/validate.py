@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.dtypes import MAX_NODES, WORD_BITS, Array
+from hornbeam.dtypes import MAX_BINS, MAX_NODES, WORD_BITS, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.store import RECORD, STORE_FIELDS, ForestStore
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK
@@ -57,7 +57,8 @@ def check_store(
     _check_sizes(columns, by_table, n_values)
     _check_links(columns)
     _check_leaves(columns, by_table)
-    _check_questions(columns, n_features, n_categories, is_category)
+    n_bits = _check_codes(columns, n_features, n_categories, is_category)
+    _check_questions(columns, n_features, n_bits, is_category)
     nodes = np.empty(len(columns["child"]), RECORD)
     for name in RECORD.names or ():
         nodes[name] = columns.pop(name)
@@ -148,8 +149,31 @@ def _check_leaves(columns: Mapping[str, Array], by_table: bool) -> None:
     _require(columns, "feature", leaves, counted, "there cannot be fewer rows than none")
 
 
-def _check_questions(
+def _check_codes(
     columns: Mapping[str, Array], n_features: int, n_categories: Array, is_category: Array
+) -> Array:
+    """Codes that categories share; returns how many bits the sets of each column have."""
+    start, codes = columns["code_start"], columns["code_of_category"]
+    n_bits = n_categories.astype(np.int64)
+    if not len(start) and not len(codes):
+        return n_bits
+    if len(start) != n_features + 1 or not len(codes) or start[0] != 0 or start[-1] != len(codes):
+        raise ModelFileError(
+            f"code_start does not part the {len(codes)} codes among the {n_features} columns."
+        )
+    length = np.diff(start)
+    fits = (length == 0) | (is_category & (length == n_bits))
+    rule = "a column has a code for each of its categories, or for none"
+    _require(columns, "code_start", np.arange(1, len(start)), fits, rule)
+    rule = f"there are {MAX_BINS} codes"
+    _require(columns, "code_of_category", np.arange(len(codes)), codes < MAX_BINS, rule)
+    coded = np.flatnonzero(length)
+    n_bits[coded] = np.maximum.reduceat(codes, start[coded]).astype(np.int64) + 1
+    return n_bits
+
+
+def _check_questions(
+    columns: Mapping[str, Array], n_features: int, n_bits: Array, is_category: Array
 ) -> None:
     nodes = np.flatnonzero(columns["child"] >= 0)
     flags, threshold = columns["feature"][nodes], columns["threshold"][nodes]
@@ -163,11 +187,13 @@ def _check_questions(
     _require(columns, "threshold", nodes, comparable, "nothing compares with it")
     own = threshold[category] == np.arange(np.count_nonzero(category))
     _require(columns, "threshold", nodes[category], own, "splits have their sets in their order")
-    size = n_categories[asked[category]].astype(np.int64)
+    size = n_bits[asked[category]]
     expected = np.concatenate([[0], np.cumsum(-(-size // WORD_BITS))])
     start, words = columns["set_start"], columns["set_words"]
     if not np.array_equal(start, expected) or len(words) != expected[-1]:
-        raise ModelFileError("set_start does not give each set one word per 64 categories.")
+        raise ModelFileError(
+            "set_start does not give each set one word per 64 categories or codes."
+        )
     cut = np.flatnonzero(size % WORD_BITS)  # their last word is not full
     beyond = words[expected[cut + 1] - 1] >> (size[cut] % WORD_BITS).astype(np.uint64)
     rule = "the set holds categories that do not exist"

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hornbeam.data.coding import Codes
     from hornbeam.tree.rules import GrowthRules
 
+_BITS_AT_ONCE = 1 << 24  # of unfolded sets: each is a byte on the way
+
 
 def build_tree(
     nodes: s.Nodes,
@@ -51,7 +53,9 @@ def build_tree(
     category = np.zeros(len(order), bool)
     category[split] = codes.is_category[feature[split]] != 0
     n_words = np.zeros(len(order), np.int64)
-    n_words[category], set_words = category_sets(nodes, order[category], codes)
+    n_words[category], set_words = unfold_sets(
+        *category_sets(nodes, order[category]), feature[category], codes.category_code
+    )
     kind = np.where(split, THRESHOLD, LEAF).astype(SPLIT_KIND)
     listed = rules.list_sets & (codes.n_codes[feature[category]] > LIST_FROM)
     kind[category] = np.where(listed, LISTED, SUBSET)
@@ -117,14 +121,13 @@ def _thresholds(
     return threshold
 
 
-def category_sets(nodes: s.Nodes, asking: Array, codes: Codes) -> tuple[Array, Array]:
-    """Sets of nodes that ask for categories: length of each, and one after the other."""
-    feature, places = nodes.feature[asking], nodes.set_start[asking]
+def category_sets(nodes: s.Nodes, asking: Array) -> tuple[Array, Array]:
+    """Sets over codes of nodes that ask for categories: length of each, one after the other."""
+    places = nodes.set_start[asking]
     n_words = nodes.set_length[asking].astype(np.int64)
     if n_words.max(initial=1) > 1:
         places = _ranges(places, n_words)
-    words = nodes.sets[places].astype(WORD)
-    return unfold_sets(n_words, words, feature, codes.category_code)
+    return n_words, nodes.sets[places].astype(WORD, copy=False)
 
 
 def unfold_sets(
@@ -144,13 +147,16 @@ def unfold_sets(
     plain = np.flatnonzero(~np.isin(feature, list(category_code)))
     unfolded[_ranges(first[plain], length[plain])] = words[_ranges(start[plain], length[plain])]
     for column, code_of_category in category_code.items():
-        sets = np.flatnonzero(feature == column)
-        if len(sets):
+        of_column = np.flatnonzero(feature == column)
+        n_bits = -(-len(code_of_category) // WORD_BITS) * WORD_BITS
+        step = max(1, _BITS_AT_ONCE // n_bits)
+        for some in range(0, len(of_column), step):
+            sets = of_column[some : some + step]
             folded = words[start[sets, None] + np.arange(n_words[sets[0]])]
             bits = np.unpackbits(folded.view(np.uint8), axis=1, bitorder="little")
-            padded = np.zeros((len(sets), length[sets[0]] * WORD_BITS), np.uint8)
+            padded = np.zeros((len(sets), n_bits), np.uint8)
             padded[:, : len(code_of_category)] = bits.take(code_of_category, axis=1)
-            place = first[sets, None] + np.arange(length[sets[0]])
+            place = first[sets, None] + np.arange(n_bits // WORD_BITS)
             unfolded[place] = np.packbits(padded, axis=1, bitorder="little").view(WORD)
     return length, unfolded
 
