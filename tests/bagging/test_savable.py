@@ -123,6 +123,7 @@ CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
         {},
     ),
     "rare class": (Classifier(max_samples=20), FRAME, np.where(np.arange(N) < 3, 7, 3), {}),
+    "nameless frame": (Classifier(kind="patches"), pd.DataFrame(NUMBERS), LABEL, {}),
     "polars": (Classifier(kind="patches"), pl.from_pandas(FRAME), LABEL, {}),
     "sparse": (Classifier(kind="patches"), scipy.sparse.csr_array(np.nan_to_num(NUMBERS)), YES, {}),
     "own criterion": (
@@ -398,6 +399,7 @@ def test_members_that_are_missing_too_many_or_elsewhere() -> None:
         ({"members": []}, "The ensemble has no members"),
         ({"members": [one, two, two]}, "Member 2: The file lacks the array"),
         ({"members": {"0": one, "1": two}}, "entries it should have"),
+        ({"members": [{}] * 1000}, "1000 members cannot have"),
         ({"members": None}, "entries it should have"),
         ({"members": [one, None]}, "Member 1: The model has not the entries"),
         ({"members": [one, {**two, "more": 1}]}, "Member 1: The model has not the entries"),

@@ -46,7 +46,7 @@ class SavableBagging(Savable):
         """Return a SHA-256 of the model: equal digests mean equal models, bit for bit.
 
         It is made of the samples and of the digests of the members, so these must be hornbeam's
-        own: what other libraries keep, and in which order, is not theirs to promise.
+        own. Members of other libraries have only pickles, and those of equal models may differ.
         """
         check_is_fitted(self)
         numbers = (self.seed_, self.n_rows_in_, self.n_features_in_, asdict(self.size_))

@@ -290,6 +290,8 @@ def _read_members(
     """Build the members of a model; their arrays are taken out of its own."""
     if models and not _has_members(cls):
         raise ModelFileError(f"A {cls.__name__} has no members, but the file has {len(models)}.")
+    if len(models) > len(arrays):  # every member has some
+        raise ModelFileError(f"{len(models)} members cannot have {len(arrays)} arrays.")
     members = []
     own_arrays = _take_member_arrays(arrays, len(models))
     for number, (model, own) in enumerate(zip(models, own_arrays, strict=True)):
