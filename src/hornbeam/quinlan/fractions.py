@@ -85,7 +85,9 @@ class FractionWalker:
             stack, parts = np.empty(self.node_count, np.int64), np.empty(self.node_count)
             values, row_step, column_step = _flat(matrix)
             mix_leaves(values, row_step, column_step, rows, self.arrays, stack, parts, mixture)
-            shares[rows] = mixture / mixture.sum(axis=1, keepdims=True)
+            total = mixture.sum(axis=1)
+            known = (total > 0.0) & (total < np.inf)  # weights of a made-up file may say nothing
+            shares[rows[known]] = mixture[known] / total[known, None]
         return shares
 
 

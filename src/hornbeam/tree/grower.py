@@ -25,7 +25,7 @@ from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
 from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import new_shared, run_team, thread_count
-from hornbeam.runtime.views import StepArray, make_slots, new_arrays, set_fields
+from hornbeam.runtime.views import StepArray, make_slots, new_arrays, place_of, set_fields
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
@@ -50,6 +50,8 @@ _CONSTANT_FEATURES_LIMIT = 1024
 _LEAST_LANE_ROWS = 8
 # Looking at all features of a node pays unless there are very many of them, too.
 _ROW_FEATURES_LIMIT = 512
+# Where the slots of the weights are, which every tree has its own of.
+_WEIGHTS_AT = s.PROBLEM_AT + place_of(s.Problem, "weights")
 
 
 @dataclass(frozen=True)
@@ -194,16 +196,16 @@ class Stage:
         self.rows = rows
         weights = _know_weights(rows.stats[:: self.problem.sums.n_stats], min_weight_leaf)
         steps = self._steps_for(weights)
-        same_steps = steps == self.problem.steps
+        same_steps = steps is self.problem.steps
         if not same_steps:
             compile_steps(steps)
         self.problem = self.problem._replace(weights=weights, steps=steps)
         self.tiles = [tile._replace(weights=weights, steps=steps) for tile in self.tiles]
         if self._slots:  # it takes long to list all arrays, and only these are new
-            of_rows = make_slots(rows)
+            of_rows, of_weights = make_slots(rows), make_slots(weights)
             for slots in itertools.chain.from_iterable(self._slots):
                 slots[s.ROWS_AT : s.NODES_AT] = of_rows
-                set_fields(slots, s.PROBLEM_AT, s.Problem, weights=weights)
+                slots[_WEIGHTS_AT : _WEIGHTS_AT + len(of_weights)] = of_weights
                 if not same_steps:
                     set_fields(slots, s.PROBLEM_AT, s.Problem, steps=steps)
         else:
@@ -224,7 +226,7 @@ class Stage:
         self.task_numbers = itertools.count()
 
     def _steps_for(self, weights: s.Weights) -> s.GrowSteps:
-        """The kernels for a tree whose rows weigh like that."""
+        """The kernels for a tree whose rows weigh like that; the same ones if nothing changes."""
         sums, steps = self.problem.sums, self.problem.steps
         # counts of random cuts are rows, so these must weigh 1
         least = MAX_BINS if self.rules.random_cuts else _LEAST_LANE_ROWS
@@ -238,6 +240,8 @@ class Stage:
         if (steps.order or "order" in changes) and not sums.rows_only:
             by_labels = weights.unit and sums.n_labels == 1
             changes["count_cells"] = count_labels if by_labels else count_sums
+        if all(getattr(steps, name) is step for name, step in changes.items()):
+            return steps
         return steps._replace(**changes)
 
     def slots(self) -> Array:
