@@ -30,6 +30,7 @@ _BLOCK_BYTES = 1 << 23
 # the tree asks for sets, since the copy spares looking them up.
 _NODES_PER_ROW = {"numbers": 10, "sets": 40}
 _DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
+_CODED_BYTES = 1 << 24  # ... and categories become codes in pieces of this size
 _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
 
@@ -37,8 +38,9 @@ _SECONDS_PER_VALUE = 5e-10
 class Walks:
     """A forest made ready for prediction; safe to share by threads."""
 
-    def __init__(self, forest: Forest, n_values: int) -> None:
+    def __init__(self, forest: Forest, n_values: int, category_code: dict[int, Array]) -> None:
         self.forest = forest
+        self.category_code = category_code  # of columns whose sets are over codes
         self.n_columns = forest.n_asked  # that a table must have
         self.n_values = n_values
         self.slots = make_slots(forest)
@@ -67,16 +69,53 @@ class Walks:
         Where ``bags`` (trees first:last, rows) is not 0 a row is left out; ``votes`` counts
         the trees that it was not left out of.
         """
-        n_rows, n_columns = matrix.shape
-        if scipy.sparse.issparse(matrix):
-            return self._run_sparse(
-                matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
-            )
+        n_columns = matrix.shape[1]
         if n_columns < self.n_columns:
             raise ValueError(
                 f"the table has {n_columns} columns, but the trees ask for column "
                 f"{self.n_columns - 1}: give all the columns of the training table"
             )
+        is_sparse = scipy.sparse.issparse(matrix)
+        if not is_sparse and not self.category_code:
+            return self._walk(matrix, n_jobs, first, last, scores, nodes, checked, bags, votes)
+        matrix = matrix.tocsr() if is_sparse else matrix
+        step = max(1, (_DENSE_BYTES if is_sparse else _CODED_BYTES) // (8 * max(1, n_columns)))
+        for start in range(0, matrix.shape[0], step):
+            rows = slice(start, start + step)
+            some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
+            some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
+            piece = matrix[rows].toarray() if is_sparse else matrix[rows]
+            rest = some[0], some[1], checked, some_bags, some[2]
+            if not self._walk(self._coded(piece), n_jobs, first, last, *rest):
+                return False
+        return True
+
+    def _coded(self, matrix: Array) -> Array:
+        """The table with codes in the place of categories that share them."""
+        if not self.category_code:
+            return matrix
+        coded = np.array(matrix)
+        for column, codes in self.category_code.items():
+            x = matrix[:, column]
+            known = (x >= 0) & (x < len(codes))
+            unknown = np.where(np.isinf(x), x, np.nan)  # infinite ones are for the kernel to find
+            coded[:, column] = np.where(known, codes[np.where(known, x, 0).astype(int)], unknown)
+        return coded
+
+    def _walk(
+        self,
+        matrix: Array,
+        n_jobs: int | None,
+        first: int,
+        last: int,
+        scores: Array | None,
+        nodes: Array | None,
+        checked: bool,
+        bags: Array | None,
+        votes: Array | None,
+    ) -> bool:
+        """As `run`, for a dense table that comes with codes."""
+        n_rows, n_columns = matrix.shape
         matrix = _plain(matrix)
         size = matrix.itemsize
         row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
@@ -136,33 +175,6 @@ class Walks:
 
         run_parallel(predict, n_chunks, n_jobs, seconds)
         return bool(all_finite.all())
-
-    def _run_sparse(
-        self,
-        matrix: Any,
-        n_jobs: int | None,
-        first: int,
-        last: int,
-        scores: Array | None,
-        nodes: Array | None,
-        checked: bool,
-        bags: Array | None,
-        votes: Array | None,
-    ) -> bool:
-        """As `run`, piece by piece."""
-        n_rows, n_columns = matrix.shape
-        step = max(1, _DENSE_BYTES // (8 * max(1, n_columns)))
-        matrix = matrix.tocsr()
-        for start in range(0, n_rows, step):
-            rows = slice(start, start + step)
-            some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
-            some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
-            dense = matrix[rows].toarray()
-            if not self.run(
-                dense, n_jobs, first, last, some[0], some[1], checked, some_bags, some[2]
-            ):
-                return False
-        return True
 
     def _own_room(self) -> _OwnRoom:
         """The working memory of this thread."""
