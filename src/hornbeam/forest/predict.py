@@ -63,59 +63,24 @@ class Walks:
         checked: bool = True,
         bags: Array | None = None,
         votes: Array | None = None,
+        is_coded: bool = False,
     ) -> bool:
         """Add to scores, or fill in nodes; False if an infinite value was met.
 
         Where ``bags`` (trees first:last, rows) is not 0 a row is left out; ``votes`` counts
-        the trees that it was not left out of.
+        the trees that it was not left out of. A table that ``is_coded`` is dense and has codes
+        in the place of categories that share them.
         """
-        n_columns = matrix.shape[1]
+        n_rows, n_columns = matrix.shape
         if n_columns < self.n_columns:
             raise ValueError(
                 f"the table has {n_columns} columns, but the trees ask for column "
                 f"{self.n_columns - 1}: give all the columns of the training table"
             )
-        is_sparse = scipy.sparse.issparse(matrix)
-        if not is_sparse and not self.category_code:
-            return self._walk(matrix, n_jobs, first, last, scores, nodes, checked, bags, votes)
-        matrix = matrix.tocsr() if is_sparse else matrix
-        step = max(1, (_DENSE_BYTES if is_sparse else _CODED_BYTES) // (8 * max(1, n_columns)))
-        for start in range(0, matrix.shape[0], step):
-            rows = slice(start, start + step)
-            some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
-            some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
-            piece = matrix[rows].toarray() if is_sparse else matrix[rows]
-            rest = some[0], some[1], checked, some_bags, some[2]
-            if not self._walk(self._coded(piece), n_jobs, first, last, *rest):
-                return False
-        return True
-
-    def _coded(self, matrix: Array) -> Array:
-        """The table with codes in the place of categories that share them."""
-        if not self.category_code:
-            return matrix
-        coded = np.array(matrix)
-        for column, codes in self.category_code.items():
-            x = matrix[:, column]
-            known = (x >= 0) & (x < len(codes))
-            unknown = np.where(np.isinf(x), x, np.nan)  # infinite ones are for the kernel to find
-            coded[:, column] = np.where(known, codes[np.where(known, x, 0).astype(int)], unknown)
-        return coded
-
-    def _walk(
-        self,
-        matrix: Array,
-        n_jobs: int | None,
-        first: int,
-        last: int,
-        scores: Array | None,
-        nodes: Array | None,
-        checked: bool,
-        bags: Array | None,
-        votes: Array | None,
-    ) -> bool:
-        """As `run`, for a dense table that comes with codes."""
-        n_rows, n_columns = matrix.shape
+        if (self.category_code and not is_coded) or scipy.sparse.issparse(matrix):
+            return self._run_in_pieces(
+                matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
+            )
         matrix = _plain(matrix)
         size = matrix.itemsize
         row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
@@ -175,6 +140,43 @@ class Walks:
 
         run_parallel(predict, n_chunks, n_jobs, seconds)
         return bool(all_finite.all())
+
+    def _run_in_pieces(
+        self,
+        matrix: Any,
+        n_jobs: int | None,
+        first: int,
+        last: int,
+        scores: Array | None,
+        nodes: Array | None,
+        checked: bool,
+        bags: Array | None,
+        votes: Array | None,
+    ) -> bool:
+        """As `run`; each piece is made dense, and its categories become codes."""
+        is_sparse = scipy.sparse.issparse(matrix)
+        matrix = matrix.tocsr() if is_sparse else matrix
+        n_rows, n_columns = matrix.shape
+        step = max(1, (_DENSE_BYTES if is_sparse else _CODED_BYTES) // (8 * max(1, n_columns)))
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
+            some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
+            piece = self._coded(matrix[rows].toarray() if is_sparse else matrix[rows])
+            rest = some[0], some[1], checked, some_bags, some[2]
+            if not self.run(piece, n_jobs, first, last, *rest, is_coded=True):
+                return False
+        return True
+
+    def _coded(self, matrix: Array) -> Array:
+        """The table with codes in the place of categories that share them."""
+        coded = np.array(matrix) if self.category_code else matrix
+        for column, codes in self.category_code.items():
+            x = matrix[:, column]
+            known = (x >= 0) & (x < len(codes))
+            unknown = np.where(np.isinf(x), x, np.nan)  # infinite ones are for the kernel to find
+            coded[:, column] = np.where(known, codes[np.where(known, x, 0).astype(int)], unknown)
+        return coded
 
     def _own_room(self) -> _OwnRoom:
         """The working memory of this thread."""
