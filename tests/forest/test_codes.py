@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from forest.test_store import random_trees
 from tree import oracle, test_traversal
 from tree.test_traversal import naive_leaves, random_rows
@@ -71,8 +72,35 @@ def test_a_category_goes_where_its_code_goes(n_codes, copied, dtype, monkeypatch
     X, by_code = rows_and_coded_rows(rng, codes, 200)
     expected = np.array([naive_leaves(tree, by_code) for tree in trees]).T
     for n_rows in (1, 3, 200):
-        found = coded.leaves(X[:n_rows].astype(dtype), checked=False)
-        np.testing.assert_array_equal(found, expected[:n_rows])
+        for order in "CF":
+            table = np.asarray(X[:n_rows], dtype, order=order)
+            kept = table.copy()
+            np.testing.assert_array_equal(coded.leaves(table), expected[:n_rows])
+            np.testing.assert_array_equal(table, kept)
+    assert len(coded.leaves(X[:0])) == 0
+    X[3, 5] = np.inf
+    assert coded.leaves(X) is None and coded.leaves(X[:5]) is None
+    assert coded.leaves(X, checked=False).shape == expected.shape
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("at_once", [1, 8 * N_FEATURES * 20, 1 << 24])
+def test_rows_that_are_coded_in_pieces(at_once, monkeypatch):
+    monkeypatch.setattr(predict, "_CODED_BYTES", at_once)
+    monkeypatch.setattr(predict, "_DENSE_BYTES", at_once)
+    rng = np.random.default_rng(6)
+    coded, trees, codes = coded_store(rng)
+    X, by_code = rows_and_coded_rows(rng, codes, 50)
+    leaves = np.array([naive_leaves(tree, by_code) for tree in trees]).T
+    values = np.array([tree.value[own] for tree, own in zip(trees, leaves.T, strict=True)])
+    assert np.array_equal(coded.leaves(X), leaves)
+    assert np.array_equal(coded.leaves(scipy.sparse.csr_array(X)), leaves)
+    assert np.array_equal(coded.scores(X), sum(values, np.zeros(values[0].shape)))
+    bags = rng.integers(0, 2, (len(trees), 50))
+    scores, votes = coded.scores_where(X, 1, bags.__getitem__)
+    assert np.array_equal(votes, (bags == 0).sum(axis=0))
+    outside = np.where(bags[:, :, None] == 0, values, 0.0)
+    assert np.array_equal(scores, sum(outside, np.zeros(values[0].shape)))
 
 
 def with_no_more_than(n_codes):

@@ -30,6 +30,7 @@ _BLOCK_BYTES = 1 << 23
 # the tree asks for sets, since the copy spares looking them up.
 _NODES_PER_ROW = {"numbers": 10, "sets": 40}
 _DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
+_CODED_BYTES = 1 << 24  # ... and categories become codes in pieces of this size
 _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
 
@@ -37,8 +38,9 @@ _SECONDS_PER_VALUE = 5e-10
 class Walks:
     """A forest made ready for prediction; safe to share by threads."""
 
-    def __init__(self, forest: Forest, n_values: int) -> None:
+    def __init__(self, forest: Forest, n_values: int, category_code: dict[int, Array]) -> None:
         self.forest = forest
+        self.category_code = category_code  # of columns whose sets are over codes
         self.n_columns = forest.n_asked  # that a table must have
         self.n_values = n_values
         self.slots = make_slots(forest)
@@ -61,21 +63,23 @@ class Walks:
         checked: bool = True,
         bags: Array | None = None,
         votes: Array | None = None,
+        is_coded: bool = False,
     ) -> bool:
         """Add to scores, or fill in nodes; False if an infinite value was met.
 
         Where ``bags`` (trees first:last, rows) is not 0 a row is left out; ``votes`` counts
-        the trees that it was not left out of.
+        the trees that it was not left out of. A table that ``is_coded`` is dense and has codes
+        in the place of categories that share them.
         """
         n_rows, n_columns = matrix.shape
-        if scipy.sparse.issparse(matrix):
-            return self._run_sparse(
-                matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
-            )
         if n_columns < self.n_columns:
             raise ValueError(
                 f"the table has {n_columns} columns, but the trees ask for column "
                 f"{self.n_columns - 1}: give all the columns of the training table"
+            )
+        if (self.category_code and not is_coded) or scipy.sparse.issparse(matrix):
+            return self._run_in_pieces(
+                matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
             )
         matrix = _plain(matrix)
         size = matrix.itemsize
@@ -138,7 +142,7 @@ class Walks:
         run_parallel(predict, n_chunks, n_jobs, seconds)
         return bool(all_finite.all())
 
-    def _run_sparse(
+    def _run_in_pieces(
         self,
         matrix: Any,
         n_jobs: int | None,
@@ -150,20 +154,30 @@ class Walks:
         bags: Array | None,
         votes: Array | None,
     ) -> bool:
-        """As `run`, piece by piece."""
+        """As `run`; each piece is made dense, and its categories become codes."""
+        is_sparse = scipy.sparse.issparse(matrix)
+        matrix = matrix.tocsr() if is_sparse else matrix
         n_rows, n_columns = matrix.shape
-        step = max(1, _DENSE_BYTES // (8 * max(1, n_columns)))
-        matrix = matrix.tocsr()
+        step = max(1, (_DENSE_BYTES if is_sparse else _CODED_BYTES) // (8 * max(1, n_columns)))
         for start in range(0, n_rows, step):
             rows = slice(start, start + step)
             some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
             some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
-            dense = matrix[rows].toarray()
-            if not self.run(
-                dense, n_jobs, first, last, some[0], some[1], checked, some_bags, some[2]
-            ):
+            piece = self._coded(matrix[rows].toarray() if is_sparse else matrix[rows])
+            rest = some[0], some[1], checked, some_bags, some[2]
+            if not self.run(piece, n_jobs, first, last, *rest, is_coded=True):
                 return False
         return True
+
+    def _coded(self, matrix: Array) -> Array:
+        """The table with codes in the place of categories that share them."""
+        coded = np.array(matrix) if self.category_code else matrix
+        for column, codes in self.category_code.items():
+            x = matrix[:, column]
+            known = (x >= 0) & (x < len(codes))
+            unknown = np.where(np.isinf(x), x, np.nan)  # infinite ones are for the kernel to find
+            coded[:, column] = np.where(known, codes[np.where(known, x, 0).astype(int)], unknown)
+        return coded
 
     def _own_room(self) -> _OwnRoom:
         """The working memory of this thread."""

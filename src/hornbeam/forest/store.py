@@ -439,28 +439,25 @@ class ForestStore:
         forest = Forest(
             by_table=self.by_table,
             has_sets=len(self.set_start) > 1,
-            has_codes=len(self.code_start) > 0,
             n_asked=n_columns,
             threshold=self.nodes.view(np.float64),
             link=self.nodes.view(np.int32),
             root=self.root,
             set_start=self.set_start,
             set_words=self.set_words,
-            code_start=self.code_start,
-            code_of_category=self.code_of_category,
             table=table,
             n_known=self._known_categories(n_columns),
         )
-        return Walks(forest, self.n_values)
+        asked_columns = set(np.flatnonzero(forest.n_known).tolist())
+        codes = {f: codes for f, codes in self._category_code.items() if f in asked_columns}
+        return Walks(forest, self.n_values, codes)
 
     def _known_categories(self, n_columns: int) -> Array:
-        """How many categories of each column have a code, or a place in its sets; 0: none."""
+        """How many categories, or codes, the sets of each column can hold; 0: there are none."""
         asking = self.nodes[_asks_set(self.nodes)]
         sets = asking["threshold"].astype(np.int64)
         known = np.zeros(n_columns, np.int64)
         known[asking["feature"] & FEATURE_MASK] = np.diff(self.set_start)[sets] * WORD_BITS
-        for column, codes in self._category_code.items():
-            known[column : column + 1] = len(codes)  # nothing if nobody asks for it
         return known
 
     def scores(

@@ -6,9 +6,9 @@ A node is 16 bytes, as in kernels/traverse.py, and a leaf holds what it predicts
     leaf        float64 value or weight  | int32 negative, see below | int32 training rows
 
 The first child is counted from the root of its tree. A category split has the number of
-its bit set in the place of the threshold. Where categories share codes, sets are over the codes,
-and the code of a category is looked up first. The negative number of a leaf is ``~row``, row
+its bit set in the place of the threshold. The negative number of a leaf is ``~row``, row
 being its row in the table of predictions, if the forest has one (see forest/store.py).
+Where categories share codes, the sets are over codes, and tables come with codes instead.
 
 Trees of a forest are large, so the time goes into waiting for nodes. Several walks go on
 at once, each waiting for its own: of many rows down one tree, while the nodes of that tree
@@ -40,7 +40,7 @@ from numba.extending import intrinsic
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.kernels.traverse import MISSING_RIGHT, holds_infinite
 from hornbeam.runtime.kernel import inlined, kernel, part
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U8, bare
+from hornbeam.runtime.pointers import F8, I4, I8, U8, bare
 from hornbeam.runtime.views import make_loader
 
 CATEGORY = MISSING_RIGHT >> 1
@@ -58,17 +58,14 @@ class Forest(NamedTuple):
 
     by_table: bool  # a leaf names a row of ``table``; otherwise it holds what it predicts
     has_sets: bool
-    has_codes: bool  # the categories of some columns share codes
     n_asked: int  # columns that the trees ask for
     threshold: F8  # two views of the same nodes: threshold[2 * node] and
     link: I4  # link[4 * node + 2], the child, and link[4 * node + 3], the feature
     root: I8  # number of each tree's first node
     set_start: I8
     set_words: U8
-    code_start: I8  # per column: where the codes of its categories begin, and the end
-    code_of_category: U1
     table: F8
-    n_known: I8  # per column: how many categories have a code, or a place in sets; 0 for numbers
+    n_known: I8  # per column: how many categories its sets can hold, 0 for numbers
 
 
 class ForestTask(NamedTuple):
@@ -136,20 +133,6 @@ def threshold_key(threshold, largest):
     return key_of(threshold, largest)
 
 
-@inlined
-def n_coded(forest, column):
-    """How many categories of a column share codes; 0 if each is its own."""
-    return forest.code_start[column + 1] - forest.code_start[column] if forest.has_codes else 0
-
-
-@inlined
-def code_of(forest, column, category):
-    """The bit of sets that stands for a category."""
-    if n_coded(forest, column) > 0:
-        category = int64(forest.code_of_category[forest.code_start[column] + category])
-    return category
-
-
 @part
 def misses_numbers(forest, table, task, start, end):
     """Whether any number that trees ask for is missing in these rows."""
@@ -175,8 +158,7 @@ def fill_block(forest, table, task, start, end, step, block):
                 x, place = table[row * row_step + column * column_step], (row - start) * step
                 if n_known != 0:
                     known = x >= 0 and x < n_known
-                    code = code_of(forest, column, int64(x)) if known else int64(-1)
-                    block[place + column] = min(code, MOST_ANSWERED) + 1
+                    block[place + column] = min(int64(x), MOST_ANSWERED) + 1 if known else 0
                 else:
                     key = key_of(x, largest)
                     block[place + column] = key if x == x else ~largest
@@ -212,13 +194,10 @@ def in_right_set(forest, node, flags, x):
     """Whether a value goes right at a node that asks for categories (0 or 1)."""
     number = int64(forest.threshold[2 * node])
     words = forest.set_start[number]
-    n_known = n_coded(forest, flags & FEATURE_MASK)
-    if n_known == 0:
-        n_known = (forest.set_start[number + 1] - words) * WORD_BITS
-    if x >= 0 and x < n_known:
-        code = code_of(forest, flags & FEATURE_MASK, int64(x))
-        word = forest.set_words[words + (code >> 6)]
-        return int64(1) - int64((word >> uint64(code & 63)) & uint64(1))
+    if x >= 0 and x < (forest.set_start[number + 1] - words) * WORD_BITS:
+        category = int64(x)
+        word = forest.set_words[words + (category >> 6)]
+        return int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
     return (flags >> 30) & 1
 
 
