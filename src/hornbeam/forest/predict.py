@@ -16,6 +16,7 @@ from hornbeam.kernels.forest import (
     Forest,
     ForestTask,
     WalkRoom,
+    code_categories,
     predict_forest,
 )
 from hornbeam.runtime.team import run_parallel, thread_count
@@ -35,12 +36,20 @@ _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
 
 
+class SharedCodes(NamedTuple):
+    """Codes of categories, which sets of some columns are over (see `ForestStore`)."""
+
+    columns: Array
+    code_start: Array
+    code_of_category: Array
+
+
 class Walks:
     """A forest made ready for prediction; safe to share by threads."""
 
-    def __init__(self, forest: Forest, n_values: int, category_code: dict[int, Array]) -> None:
+    def __init__(self, forest: Forest, n_values: int, codes: SharedCodes | None) -> None:
         self.forest = forest
-        self.category_code = category_code  # of columns whose sets are over codes
+        self.codes = codes
         self.n_columns = forest.n_asked  # that a table must have
         self.n_values = n_values
         self.slots = make_slots(forest)
@@ -77,7 +86,7 @@ class Walks:
                 f"the table has {n_columns} columns, but the trees ask for column "
                 f"{self.n_columns - 1}: give all the columns of the training table"
             )
-        if (self.category_code and not is_coded) or scipy.sparse.issparse(matrix):
+        if (self.codes is not None and not is_coded) or scipy.sparse.issparse(matrix):
             return self._run_in_pieces(
                 matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
             )
@@ -171,12 +180,11 @@ class Walks:
 
     def _coded(self, matrix: Array) -> Array:
         """The table with codes in the place of categories that share them."""
-        coded = np.array(matrix) if self.category_code else matrix
-        for column, codes in self.category_code.items():
-            x = matrix[:, column]
-            known = (x >= 0) & (x < len(codes))
-            unknown = np.where(np.isinf(x), x, np.nan)  # infinite ones are for the kernel to find
-            coded[:, column] = np.where(known, codes[np.where(known, x, 0).astype(int)], unknown)
+        if self.codes is None:
+            return matrix
+        coded = np.array(matrix)
+        row_step, column_step = (stride // coded.itemsize for stride in coded.strides)
+        code_categories(coded.ravel("K"), row_step, column_step, len(coded), *self.codes)
         return coded
 
     def _own_room(self) -> _OwnRoom:

@@ -39,7 +39,7 @@ from hornbeam.dtypes import (
     WORD_BITS,
     Array,
 )
-from hornbeam.forest.predict import Walks
+from hornbeam.forest.predict import SharedCodes, Walks
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
 from hornbeam.kernels.forest_pack import renumber_nodes
 from hornbeam.kernels.traverse import MISSING_RIGHT
@@ -448,9 +448,10 @@ class ForestStore:
             table=table,
             n_known=self._known_categories(n_columns),
         )
-        asked_columns = set(np.flatnonzero(forest.n_known).tolist())
-        codes = {f: codes for f, codes in self._category_code.items() if f in asked_columns}
-        return Walks(forest, self.n_values, codes)
+        coded = np.flatnonzero(forest.n_known[: len(self.code_start)])
+        coded = coded[np.diff(self.code_start)[coded] > 0]
+        codes = SharedCodes(coded, self.code_start, self.code_of_category)
+        return Walks(forest, self.n_values, codes if len(coded) else None)
 
     def _known_categories(self, n_columns: int) -> Array:
         """How many categories, or codes, the sets of each column can hold; 0: there are none."""

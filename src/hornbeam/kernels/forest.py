@@ -31,6 +31,7 @@ So neither kind of question takes a branch, or a look at a set elsewhere.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -101,6 +102,27 @@ class WalkRoom(NamedTuple):
 load_forest = make_loader(Forest)
 load_task = make_loader(ForestTask)
 load_room = make_loader(WalkRoom)
+
+
+# --- codes ---------------------------------------------------------------------------------
+
+
+@kernel
+def code_categories(values, row_step, column_step, n_rows, columns, code_start, code_of_category):
+    """Put codes in the place of the categories of some columns; unknown ones become missing.
+
+    Infinite values stay, for `predict_forest` to find. ``values`` and the steps as there.
+    """
+    for i in range(len(columns)):
+        first = code_start[columns[i]]
+        n_known = code_start[columns[i] + 1] - first
+        for row in range(n_rows):
+            place = row * row_step + columns[i] * column_step
+            x = values[place]
+            if x >= 0 and x < n_known:
+                values[place] = code_of_category[first + int64(x)]
+            elif x != math.inf and x != -math.inf:
+                values[place] = math.nan
 
 
 # --- keys ----------------------------------------------------------------------------------
