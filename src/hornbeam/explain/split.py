@@ -98,7 +98,7 @@ def _check_node(estimator: Any, node: Any) -> None:
     if hasattr(estimator, "get_params"):
         check_is_fitted(estimator)
     tree = getattr(estimator, "tree_", None)
-    grown_on_data = hasattr(estimator, "_read_target") or hasattr(estimator, "_growth_rules")
+    grown_on_data = hasattr(estimator, "_reader") or hasattr(estimator, "_growth_rules")
     if not isinstance(tree, Tree) or not grown_on_data:
         raise TypeError(
             f"explain_split needs a decision tree that was fitted on X and y, and "
