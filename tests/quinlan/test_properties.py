@@ -268,3 +268,18 @@ def test_names_that_mean_something_are_asked() -> None:
     y = ((codes % 2 == 0) | codes.isna()).astype(int)
     model = hb.C45Classifier().fit(X, y)
     assert model.tree_.feature[0] == 3 and model.score(X, y) > 0.9
+
+
+def test_weights_that_say_nothing_about_branches_give_no_nan():
+    """No fit leaves them, but a file may: the shares are those of the heaviest leaf then."""
+    X, y = [["a"], ["b"], ["a"], ["b"], ["b"]] * 4, ["no", "yes", "no", "yes", "yes"] * 4
+    model = hb.C45Classifier().fit(X, y)
+    expected = model.predict_proba([["a"], ["b"]])
+    assert not model.tree_.is_leaf[0]
+    for weight in (1e308, 5e-324):
+        weights = np.full(model.tree_.node_count, weight)
+        model.tree_ = replace(model.tree_, weight=weights)
+        shares = model.predict_proba([[None], ["b"]])
+        assert np.isfinite(shares).all() and np.allclose(shares.sum(axis=1), 1.0)
+        assert shares[0].tolist() in expected.tolist() or weight < 1.0
+        assert shares[1].tolist() == expected[1].tolist()
