@@ -167,8 +167,8 @@ def test_a_model_that_could_not_be_loaded_replaces_nothing(tmp_path: Path) -> No
 # --- damage -----------------------------------------------------------------------------
 
 
-def test_every_truncation_is_noticed() -> None:
-    data = model_bytes(weather())
+def check_truncations(data: bytes) -> None:
+    """No file that is cut anywhere, or goes on, is a model."""
     for size in range(len(data)):
         with pytest.raises(ModelFileError):
             load_model_bytes(data[:size])
@@ -177,14 +177,22 @@ def test_every_truncation_is_noticed() -> None:
             load_model_bytes(data + more)
 
 
-def test_every_single_bit_flip_is_noticed() -> None:
-    data = model_bytes(weather())
+def check_bit_flips(data: bytes) -> None:
+    """No file with another bit anywhere is a model."""
     for place in range(len(data)):
         for bit in range(8):
             changed = bytearray(data)
             changed[place] ^= 1 << bit
             with pytest.raises(ModelFileError):
                 load_model_bytes(bytes(changed))
+
+
+def test_every_truncation_is_noticed() -> None:
+    check_truncations(model_bytes(weather()))
+
+
+def test_every_single_bit_flip_is_noticed() -> None:
+    check_bit_flips(model_bytes(weather()))
 
 
 @pytest.mark.parametrize("wipe", [b"\0", b"\xff", b"{", b'"'])

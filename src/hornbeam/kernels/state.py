@@ -438,7 +438,7 @@ class Scratch(NamedTuple):
     tasks: I4  # nodes put aside for single threads (shared by all)
 
 
-# All of them lie one after the other in a thread's slots (runtime/pointers.py).
+# All of them lie one after the other in a thread's slots (runtime/views.py).
 PROBLEM_AT = 0
 ROWS_AT = width_of(Problem)
 NODES_AT = width_of(Problem, Rows)

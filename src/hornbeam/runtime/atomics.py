@@ -1,4 +1,4 @@
-"""What Numba has no words for: atomics, the barrier, counting bits, calls by address.
+"""What Numba has no words for: atomics, the barrier, counting bits.
 
 The barrier lets the threads of a team meet inside compiled code. A waiting thread
 spins for a moment, then sleeps, so that nothing deadlocks and no core burns when there

@@ -85,7 +85,6 @@ _IN_SLOT = {
     "bool": "?7x" if sys.byteorder == "little" else "7x?",
     "Bits": "Q",
 }
-_WORD_OF, _FLOAT = struct.Struct("=q"), struct.Struct("=d")
 
 Declared = TypeVar("Declared")
 
@@ -290,10 +289,9 @@ def _slots_of(name: str, field: Field, value: Any) -> list[int]:
         if value.dtype != NUMPY_TYPES[declared] or not value.flags.c_contiguous:
             raise TypeError(f"{name} must be a contiguous array of {NUMPY_TYPES[declared]}")
         return [value.ctypes.data, value.size]
-    if declared == "float":
-        return list(_WORD_OF.unpack(_FLOAT.pack(value)))
     if declared in _NUMBERS:
-        return [int(np.uint64(value).view(np.int64)) if declared == "Bits" else int(value)]
+        assert field.packer is not None  # numbers have one
+        return [int.from_bytes(field.packer.pack(value), sys.byteorder, signed=True)]
     if isinstance(kind, View):
         _check_part(name, field, value)
         return _words_of(value)

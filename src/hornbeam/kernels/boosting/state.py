@@ -1,4 +1,4 @@
-"""What growing a boosted tree works on, as NamedTuples of arrays (pointers inside kernels).
+"""What growing a boosted tree works on, as NamedTuples that kernels see by name.
 
 Gradient and hessian of a row are integers, packed into one word (`pack_slopes`)::
 

@@ -1,4 +1,4 @@
-"""What growing an ID3 or C4.5 tree works on, as NamedTuples of arrays (pointers inside kernels).
+"""What growing an ID3 or C4.5 tree works on, as NamedTuples (runtime/views.py).
 
 A row whose value is missing goes down every branch with a fraction of its weight. So a
 node does not own rows but *entries*: a row, its class, and the weight it has here. The
