@@ -15,9 +15,10 @@ import numpy as np
 from hornbeam.boosting.bundles import Bundles
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.scores import RowScores, paying_threads
-from hornbeam.boosting.table import CodedTable
+from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
+from hornbeam.data.pages import Page
 from hornbeam.data.sparse_coding import SparseCodes
-from hornbeam.dtypes import BIN, ROW, STAT, Array
+from hornbeam.dtypes import ROW, STAT, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.features import choose_features
@@ -124,7 +125,7 @@ class GrownTree:
         self.member = nodes.member[: n_nodes * s.MEMBER_WORDS].reshape(n_nodes, -1).copy()
         self.gradient = nodes.gradient[:n_nodes] * units.gradient
         self.hessian = nodes.hessian[:n_nodes] * units.hessian
-        self.count = nodes.last[:n_nodes] - nodes.first[:n_nodes]
+        self.count = nodes.n_rows[:n_nodes].copy()
         self.step = nodes.value[:n_nodes].copy()  # the Newton step of each node
         self.value = self.step  # what it adds to a score
 
@@ -139,6 +140,7 @@ class TreeGrower:
     scores: RowScores
     size: int  # threads
     seconds: float  # that a tree takes
+    pages: list[s.BoostPage]
     table: s.BoostTable  # without what is of one tree:
     units: s.BoostUnits
     draw: s.BoostDraw
@@ -184,13 +186,15 @@ class TreeGrower:
 
     def rows_of_leaves(self, tree: GrownTree) -> list[Array]:
         """The drawn rows in each leaf of the tree just grown, by node number."""
-        n_rows = self.scores.n_rows
+        nodes, n_rows, n_pages = self.nodes, self.scores.n_rows, self.table.shape.n_pages
         leaves = []
         for node in np.flatnonzero(tree.child == 0):
-            offset = int(self.nodes.buffer[node]) * n_rows
-            span = slice(offset + int(self.nodes.first[node]), offset + int(self.nodes.last[node]))
+            buffer = self.rows.row[int(nodes.buffer[node]) * n_rows :]
+            pages = slice(node * n_pages, (node + 1) * n_pages)
+            spans = zip(nodes.first[pages].tolist(), nodes.last[pages].tolist(), strict=True)
+            rows = np.concatenate([buffer[first:last] for first, last in spans])
             # in an order that no number of threads changes: sums of floats depend on it
-            leaves.append(np.sort(self.rows.row[span]))
+            leaves.append(np.sort(rows))
         return leaves
 
     def advance(self, values: Array, which: int, with_slopes: bool) -> None:
@@ -229,8 +233,7 @@ class BoostedGrower(TreeGrower):
     ) -> None:
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = most_leaves(rules, n_rows)
-        n_pairs = len(table.entry_cell) or n_rows * table.bundles.n_columns
-        seconds = n_pairs * _SECONDS_PER_PAIR + n_rows * _SECONDS_PER_ROW
+        seconds = table.n_pairs * _SECONDS_PER_PAIR + n_rows * _SECONDS_PER_ROW
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
@@ -239,9 +242,8 @@ class BoostedGrower(TreeGrower):
         counted = least > 1 and weighs_too_much(scores.heaviest, n_rows, least)
         steps = _steps(table, rules, self.size, counted)
         compile_all(_kernels(steps, followed))
-        self.table = make_table(table, rules, max_leaves, n_slots, BoostSteps(**steps))
-        n_nodes = 2 * max_leaves
-        n_groups = 0 if rules.groups is None else len(rules.groups)
+        self.pages = make_pages(table)
+        self.table = make_table(table, self.pages, rules, max_leaves, n_slots, BoostSteps(**steps))
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
         self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
         slope = self.desk.arrays.slope
@@ -252,11 +254,9 @@ class BoostedGrower(TreeGrower):
             np.zeros(2 * n_rows + s.AHEAD, ROW),
             slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
-            np.zeros(n_rows // s.CHUNK + 1, np.int64),
+            np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
         )
-        lengths = dict.fromkeys(s.BoostNodes._fields, n_nodes)
-        lengths |= {"member": n_nodes * s.MEMBER_WORDS, "groups": n_nodes * n_groups}
-        self.nodes: s.BoostNodes = new_arrays(s.BoostNodes, lengths)
+        self.nodes = new_nodes(self.table.shape, 2 * max_leaves)
         size = self.size
         self.team = new_team(
             searchers=size,
@@ -312,7 +312,8 @@ class Follower:
     """Rows whose scores follow trees by walking down each of them."""
 
     def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
-        self.table = make_table(table, BoostRules(), 2, 1, BoostSteps())
+        self.pages = make_pages(table)
+        self.table = make_table(table, self.pages, BoostRules(), 2, 1, BoostSteps())
         self.seconds = table.n_rows * _SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
@@ -343,6 +344,15 @@ class Follower:
             words,
             self.seconds,
         )
+
+
+def new_nodes(shape: s.BoostShape, most: int, **lengths: int) -> s.BoostNodes:
+    """Room for so many nodes; ``lengths`` are of arrays that are longer or shorter than usual."""
+    usual = dict.fromkeys(s.BoostNodes._fields, most)
+    usual |= dict.fromkeys(("first", "last", "middle"), most * shape.n_pages)
+    usual |= {"member": most * s.MEMBER_WORDS, "groups": most * shape.n_groups}
+    nodes: s.BoostNodes = new_arrays(s.BoostNodes, usual | lengths)
+    return nodes
 
 
 def new_team(searchers: int = 0, **lengths: int) -> s.BoostTeam:
@@ -433,24 +443,24 @@ USUAL_KERNELS = _kernels(_USUAL_STEPS)
 
 
 def make_table(
-    table: CodedTable, rules: BoostRules, max_leaves: int, n_slots: int, steps: BoostSteps
+    table: CodedTable,
+    pages: list[s.BoostPage],
+    rules: BoostRules,
+    max_leaves: int,
+    n_slots: int,
+    steps: BoostSteps,
 ) -> s.BoostTable:
-    """The table and the rules as kernels read them."""
+    """The table and the rules as kernels read them; ``pages`` must be kept as long."""
     codes, n_features = table.codes, table.n_features
     monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
     groups = np.zeros(0) if rules.groups is None else rules.groups
     draw_number = np.arange(n_features) if rules.draw_number is None else rules.draw_number
-    nothing = np.empty(0, BIN)
-    column_code = nothing
-    default = table.bundles.default
-    column_start, column_row = nothing.astype(np.int64), nothing.astype(ROW)
-    if isinstance(codes, SparseCodes):
-        column_start, column_row = codes.column_start, codes.column_row
-        column_code, default = codes.column_code, codes.zero_code
+    default = codes.zero_code if isinstance(codes, SparseCodes) else table.bundles.default
     shape = s.BoostShape(
         n_rows=table.n_rows,
+        n_pages=len(pages),
         n_features=n_features,
-        stride=table.by_row.shape[1],
+        stride=row_stride(table.bundles.n_columns),
         n_columns=table.bundles.n_columns,
         n_cells=table.n_cells,
         n_groups=0 if rules.groups is None else len(rules.groups),
@@ -473,28 +483,43 @@ def make_table(
         category_smooth=rules.category_smooth,
     )
     return s.BoostTable(
-        by_row=table.by_row.ravel(),
+        pages=make_slots(*pages),
+        border=table.pages.border,
         column=np.ascontiguousarray(table.bundles.column, np.int64),
         is_shared=table.bundles.is_shared,
         offset=table.bundles.offset,
         width=table.bundles.width,
-        by_column=table.by_column.ravel(),
         n_codes=codes.n_codes,
         cell_start=table.cell_start,
         is_category=codes.is_category,
         monotone=np.ascontiguousarray(monotone, np.int64),
         groups=np.ascontiguousarray(groups, np.uint8).ravel(),
         draw_number=np.ascontiguousarray(draw_number, np.int64),
-        entry_start=table.entry_start,
-        entry_cell=table.entry_cell,
-        column_start=column_start,
-        column_row=column_row,
-        column_code=column_code,
         default=default,
         shape=shape,
         rules=settings,
         steps=steps,
     )
+
+
+def make_pages(table: CodedTable) -> list[s.BoostPage]:
+    """The pages of a table as kernels read them."""
+    return [_make_page(page) for page in table.pages]
+
+
+def _make_page(page: Page[Layout]) -> s.BoostPage:
+    layout, arrays = page.codes, {}
+    if isinstance(layout, DenseLayout):
+        arrays = {"by_row": layout.by_row.ravel(), "by_column": layout.by_column.ravel()}
+    else:
+        names = ("column_start", "column_row", "column_code")
+        arrays = {name: getattr(layout.codes, name) for name in names}
+        arrays |= {"entry_start": layout.entry_start, "entry_cell": layout.entry_cell}
+    missing = [name for name in s.BoostPage._fields[2:] if name not in arrays]
+    made: s.BoostPage = new_arrays(
+        s.BoostPage, dict.fromkeys(missing, 0), start=page.start, n_rows=page.n_rows, **arrays
+    )
+    return made
 
 
 def choose_units(peak: SlopePeak, slope: Array, scores: RowScores) -> s.BoostUnits:

@@ -16,9 +16,11 @@ from hornbeam.boosting.grower import (
     GrownTree,
     TreeGrower,
     draws_features,
+    make_pages,
     make_table,
     make_units,
     most_leaves,
+    new_nodes,
     new_team,
     unit,
 )
@@ -60,13 +62,14 @@ class SymmetricGrower(TreeGrower):
         n_rows, n_features, n_scores = table.n_rows, table.n_features, scores.loss.n_scores
         rules = replace(rules, max_depth=rules.levels)
         max_leaves = most_leaves(rules, n_rows)
-        n_pairs = len(table.entry_cell) or n_rows * n_features
+        n_pairs = table.n_pairs if table.is_sparse else n_rows * n_features
         self.seconds = n_pairs * n_scores * _USUAL_LEVELS * _SECONDS_PER_SUM
         self.size = size = paying_threads(n_jobs, self.seconds)
         self.rules, self.scores, self.bundles = rules, scores, table.bundles
         steps, shared = _steps(table), _shared_steps(rules)
         compile_all(_kernels(steps, shared))
-        self.table = make_table(table, rules, max_leaves, 1, BoostSteps(**shared))
+        self.pages = make_pages(table)
+        self.table = make_table(table, self.pages, rules, max_leaves, 1, BoostSteps(**shared))
         # slopes of several scores are taken one after the other, each into memory of its own
         one = n_scores == 1
         self.desks = [scores.desk(0)] if one else [scores.new_desk() for _ in range(n_scores)]
@@ -78,13 +81,9 @@ class SymmetricGrower(TreeGrower):
             np.empty(0, np.uint8),
             np.empty(0, np.int64),
         )
-        n_nodes = 2 * max_leaves
-        n_groups = 0 if rules.groups is None else len(rules.groups)
-        lengths = dict.fromkeys(s.BoostNodes._fields, n_nodes)
-        lengths |= {"member": n_nodes * s.MEMBER_WORDS, "groups": n_nodes * n_groups}
         by_score = ("gradient", "hessian", "left_gradient", "left_hessian", "value")
-        lengths |= dict.fromkeys(by_score, n_nodes * n_scores)
-        self.nodes: s.BoostNodes = new_arrays(s.BoostNodes, lengths)
+        lengths = dict.fromkeys(by_score, 2 * max_leaves * n_scores)
+        self.nodes = new_nodes(self.table.shape, 2 * max_leaves, **lengths)
         self.team = new_team(
             words=s.N_WORDS,
             active=n_features,

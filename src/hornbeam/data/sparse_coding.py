@@ -59,6 +59,15 @@ class SparseCodes:
             column_code=self.column_code[kept],
         )
 
+    def without_entries(self) -> SparseCodes:
+        """The code books alone."""
+        return replace(
+            self,
+            column_start=np.zeros(len(self.n_codes) + 1, np.int64),
+            column_row=np.empty(0, ROW),
+            column_code=np.empty(0, BIN),
+        )
+
     def count_others(self) -> Array:
         """How many rows of each feature have another code than that of zeros."""
         feature = np.repeat(np.arange(len(self.n_codes)), np.diff(self.column_start))

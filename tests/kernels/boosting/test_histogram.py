@@ -171,7 +171,8 @@ def test_what_remains_of_the_parent_is_the_sibling() -> None:
     whole = integers(grower, slopes)
     codes = encode(matrix).columns
     count_columns(grower.slots, 0, 0, 0, 4, 0)
-    grower.nodes.last[0] = 1100  # the first rows are the one child, the others its sibling
+    # the first rows are the one child, the others its sibling
+    grower.nodes.last[0] = grower.nodes.n_rows[0] = 1100
     count_columns(grower.slots, 0, 1, 0, 4, 0)
     remainders(grower.slots, 0, 1, 4)
     parts = [(slice(1100, None), 0), (slice(0, 1100), 1)]

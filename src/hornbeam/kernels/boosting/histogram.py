@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from numba import int64
 
+from hornbeam.kernels.boosting.partition import end_of_chunk, page_of_rows
 from hornbeam.kernels.boosting.state import (
     AHEAD,
     ALL_HELD,
@@ -25,6 +26,7 @@ from hornbeam.kernels.boosting.state import (
     load_rows,
     load_table,
     load_team,
+    page_of,
 )
 from hornbeam.kernels.boosting.steps import (
     AddShared,
@@ -46,19 +48,20 @@ MANY_COLUMNS = 256
 
 
 @part
-def count_rows(table, rows, tiles, tile, buffer, first, last, bundle, place, place_end):
-    """Add rows to the tile of the drawn columns ``place`` to ``place_end``."""
-    stride, codes = table.shape.stride, table.by_row
+def count_rows(table, held, rows, tiles, tile, buffer, first, last, bundle, place, place_end):
+    """Add rows of a page to the tile of the drawn columns ``place`` to ``place_end``."""
+    stride, codes = table.shape.stride, held.by_row
+    begin = held.start * stride
     column, column_end = int64(bundle[place]), int64(bundle[place_end - 1]) + 1
     offset = buffer * table.shape.n_rows
     neighbours = column_end - column == place_end - place
     in_order, words = rows.row, rows.word
     for j in range(first, last):
         ahead = int64(in_order[offset + j + AHEAD])
-        prefetch(codes, ahead * stride + column)
+        prefetch(codes, ahead * stride - begin + column)
         prefetch(words, ahead)
         row = int64(in_order[offset + j])
-        word, at = words[row], row * stride
+        word, at = words[row], row * stride - begin
         if neighbours:
             for c in range(column, column_end):
                 tiles[tile + c * TILE_STRIDE + int64(codes[at + c])] += word
@@ -157,16 +160,25 @@ def count_columns(slots, node, slot, place, place_end, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     tile = rank * table.shape.n_columns * TILE_STRIDE
-    base = 2 * slot * table.shape.n_cells
-    last, buffer = nodes.last[node], int64(nodes.buffer[node])
+    base, n_pages = 2 * slot * table.shape.n_cells, table.shape.n_pages
+    buffer, tiles = int64(nodes.buffer[node]), team.tiles
     while place < place_end:
         end = min(place + BLOCK_COLUMNS, place_end)
-        start, fresh = nodes.first[node], True
-        while start < last or fresh:
-            stop = min(start + FLUSH_ROWS, last)
-            count_rows(table, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end)
-            empty_tile(slots, table, team, tile, False, base, place, end, fresh)
-            start, fresh = stop, False
+        fresh, room = True, int64(FLUSH_ROWS)
+        for page in range(n_pages):
+            held = page_of(table, page)
+            start, last = nodes.first[node * n_pages + page], nodes.last[node * n_pages + page]
+            while start < last:
+                if room == 0:
+                    empty_tile(slots, table, team, tile, False, base, place, end, fresh)
+                    fresh, room = False, int64(FLUSH_ROWS)
+                stop = min(start + room, last)
+                count_rows(
+                    table, held, rows, tiles, tile, buffer, start, stop, team.bundle, place, end
+                )
+                room -= stop - start
+                start = stop
+        empty_tile(slots, table, team, tile, False, base, place, end, fresh)
         place = end
 
 
@@ -178,22 +190,27 @@ def count_shared(slots, node, rank):
     n_bundles = table.draw.n_bundles
     tile = rank * table.shape.n_columns * TILE_STRIDE
     base = 2 * rank * table.shape.n_cells
-    first, last, buffer = nodes.first[node], nodes.last[node], int64(nodes.buffer[node])
-    fresh, held = True, int64(0)
+    buffer, n_pages = int64(nodes.buffer[node]), table.shape.n_pages
+    fresh, room = True, int64(FLUSH_ROWS)
+    page, passed = int64(0), int64(0)
     while True:
-        start = first + CHUNK * atomic_add(team.words, WORD_COUNTS, 1)
-        full = held + CHUNK > FLUSH_ROWS
-        if start >= last or full:
+        chunk = atomic_add(team.words, WORD_COUNTS, 1)
+        page, passed = page_of_rows(table, nodes, node, chunk, page, passed)
+        start = nodes.first[node * n_pages + page] + (chunk - passed) * CHUNK
+        last = nodes.last[node * n_pages + page]
+        if start >= last or room < CHUNK:
             empty_tile(slots, table, team, tile, True, base, int64(0), n_bundles, fresh)
-            fresh, held = False, int64(0)
+            fresh, room = False, int64(FLUSH_ROWS)
         if start >= last:
             return
-        stop = min(start + CHUNK, last)
-        held += stop - start
-        place = int64(0)
+        stop = end_of_chunk(start, last)
+        room -= stop - start
+        held, place = page_of(table, page), int64(0)
         while place < n_bundles:
             end = min(place + BLOCK_COLUMNS, n_bundles)
-            count_rows(table, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end)
+            count_rows(
+                table, held, rows, team.tiles, tile, buffer, start, stop, team.bundle, place, end
+            )
             place = end
 
 
@@ -202,22 +219,28 @@ def count_held(slots, node, feature, rank):
     """Count the rows of a node in each cell of a feature, for one thread."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    at, n_codes, n_rows = HELD_ROOM * rank, table.n_codes[feature], table.shape.n_rows
+    at, n_codes, n_pages = HELD_ROOM * rank, table.n_codes[feature], table.shape.n_pages
     for cell in range(n_codes + 1):
         team.held[at + cell] = 0
-    count, listed = nodes.last[node] - nodes.first[node], int64(0)
-    team.held[at + ALL_HELD] = count
+    team.held[at + ALL_HELD] = nodes.n_rows[node]
     if table.shape.is_sparse:
-        for entry in range(table.column_start[feature], table.column_start[feature + 1]):
-            here = int64(team.holder[table.column_row[entry]] == nodes.label[node])
-            team.held[at + min(int64(table.column_code[entry]), n_codes)] += here
-            listed += here
-        team.held[at + default_cell(table, feature)] += count - listed
+        listed = int64(0)
+        for page in range(n_pages):
+            held = page_of(table, page)
+            for entry in range(held.column_start[feature], held.column_start[feature + 1]):
+                row = held.start + int64(held.column_row[entry])
+                here = int64(team.holder[row] == nodes.label[node])
+                team.held[at + min(int64(held.column_code[entry]), n_codes)] += here
+                listed += here
+        team.held[at + default_cell(table, feature)] += nodes.n_rows[node] - listed
         return
-    column, source = table.column[feature] * n_rows, int64(nodes.buffer[node]) * n_rows
-    for j in range(source + nodes.first[node], source + nodes.last[node]):
-        code = int64(table.by_column[column + int64(rows.row[j])])
-        team.held[at + min(own_code(table, feature, code), n_codes)] += 1
+    source = int64(nodes.buffer[node]) * table.shape.n_rows
+    for page in range(n_pages):
+        held, place = page_of(table, page), node * n_pages + page
+        column = table.column[feature] * held.n_rows - held.start
+        for j in range(source + nodes.first[place], source + nodes.last[place]):
+            code = int64(held.by_column[column + int64(rows.row[j])])
+            team.held[at + min(own_code(table, feature, code), n_codes)] += 1
 
 
 @part

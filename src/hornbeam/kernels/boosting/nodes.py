@@ -25,7 +25,6 @@ from hornbeam.kernels.boosting.state import (
     WORD_BUILD_SLOT,
     WORD_BY_COLUMN,
     WORD_COUNTS,
-    WORD_DRAWN,
     WORD_FLAGS,
     WORD_FREE,
     WORD_GRADIENT,
@@ -55,7 +54,7 @@ ROUNDING = 2.0**-20  # equal hessians that are rounded still seem to be enough r
 @part
 def may_split(table, nodes, team, node):
     """Whether the rules let a node be searched."""
-    count = nodes.last[node] - nodes.first[node]
+    count = nodes.n_rows[node]
     hessian = float(nodes.hessian[node]) * table.units.hessian
     return (
         nodes.depth[node] < table.rules.max_depth
@@ -119,12 +118,21 @@ def mark_number(table, nodes, team, node):
 
 
 @part
+def take_rows(table, nodes, parent, node, n_left, is_left):
+    """Give a child its rows, in every page."""
+    n_pages = table.shape.n_pages
+    for page in range(n_pages):
+        at, above = node * n_pages + page, parent * n_pages + page
+        nodes.first[at] = nodes.first[above] if is_left else nodes.middle[above]
+        nodes.last[at] = nodes.middle[above] if is_left else nodes.last[above]
+    nodes.n_rows[node] = n_left if is_left else nodes.n_rows[parent] - n_left
+    nodes.buffer[node] = 1 - nodes.buffer[parent]
+
+
+@part
 def make_child(table, nodes, parent, node, n_left, is_left):
     """One child of a split: its rows, sums, value and bounds."""
-    middle = nodes.first[parent] + n_left
-    nodes.first[node] = nodes.first[parent] if is_left else middle
-    nodes.last[node] = middle if is_left else nodes.last[parent]
-    nodes.buffer[node] = 1 - nodes.buffer[parent]
+    take_rows(table, nodes, parent, node, n_left, is_left)
     nodes.depth[node] = nodes.depth[parent] + 1
     left_gradient, left_hessian = nodes.left_gradient[parent], nodes.left_hessian[parent]
     nodes.gradient[node] = left_gradient if is_left else nodes.gradient[parent] - left_gradient
@@ -165,7 +173,7 @@ def plan_search(table, nodes, team, node, left):
     """Decide whose histogram is counted and whose is what remains."""
     words = team.words
     smaller = left
-    if nodes.last[left] - nodes.first[left] > nodes.last[left + 1] - nodes.first[left + 1]:
+    if nodes.n_rows[left] > nodes.n_rows[left + 1]:
         smaller = left + 1
     larger = 2 * left + 1 - smaller
     search_smaller = may_split(table, nodes, team, smaller)
@@ -196,7 +204,7 @@ def plan_build(slots, size):
     atomic_store(words, WORD_SEARCH, 0)
     if build >= 0:
         words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
-        few = nodes.last[build] - nodes.first[build] < LEAST_SHARED_ROWS
+        few = nodes.n_rows[build] < LEAST_SHARED_ROWS
         spread = few or table.draw.n_bundles >= MANY_COLUMNS
         words[WORD_BY_COLUMN] = size == 1 or (spread and not table.shape.is_sparse)
     if table.rules.draws_features:  # otherwise the nodes may ask all that the tree has
@@ -228,7 +236,7 @@ def settle_split(slots, node, n_left, size):
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
     words = team.words
-    n_right = nodes.last[node] - nodes.first[node] - n_left
+    n_right = nodes.n_rows[node] - n_left
     if min(n_left, n_right) < table.rules.min_leaf:
         ask_for_more(nodes, node, n_left, n_right)
         nodes.feature[node] = -1
@@ -278,7 +286,7 @@ def next_split(slots, size):
             return
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)
-        if size > 1 and nodes.last[node] - nodes.first[node] > CHUNK:
+        if size > 1 and nodes.n_rows[node] > CHUNK:
             words[WORD_MODE] = FLAGGING
             return
         words[WORD_MODE] = SEARCHING
@@ -290,12 +298,10 @@ def next_split(slots, size):
 
 @step(MakeRoot)
 def make_root(slots, size):
-    """The root: all drawn rows."""
+    """The root: all drawn rows, which are laid out."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team, root = load_team(slots, TEAM_AT), int64(0)
     words = team.words
-    nodes.first[0] = 0
-    nodes.last[0] = words[WORD_DRAWN]
     nodes.buffer[0] = 0
     nodes.depth[0] = 0
     make_leaf(table, nodes, root)

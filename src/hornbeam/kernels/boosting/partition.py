@@ -1,8 +1,9 @@
 """Lay out the rows of a tree, and part the rows of a node between its children.
 
-Rows keep their order, so what is read for them later lies in ascending places. A large
-node is parted in two steps, so that all threads can help: flag every row and count the
-flags of each chunk, then move each chunk to where the counts say it belongs.
+Rows keep their order, so what is read for them later lies in ascending places, and those of
+a page stay in its places. A large node is parted in two steps, so that all threads can help:
+flag every row and count the flags of each chunk, then move each chunk to where the counts say
+it belongs.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from hornbeam.kernels.boosting.state import (
     load_rows,
     load_table,
     load_team,
+    page_of,
 )
 from hornbeam.kernels.boosting.steps import LayOutRows, PartTogether
+from hornbeam.kernels.pages import page_of_chunk
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier
 from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive
@@ -53,7 +56,7 @@ def is_drawn(table, row):
 def lay_out_all(slots, size, rank):
     """Pack the slopes of all rows and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    words = load_team(slots, TEAM_AT).words
+    nodes, words = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT).words
     n_rows, lane = table.shape.n_rows, table.units.lane
     mask = (int64(1) << lane) - 1
     gradient, hessian = int64(0), int64(0)
@@ -61,7 +64,7 @@ def lay_out_all(slots, size, rank):
         start = CHUNK * atomic_add(words, WORD_FLAGS, 1)
         if start >= n_rows:
             break
-        for row in range(start, min(start + CHUNK, n_rows)):
+        for row in range(start, end_of_chunk(start, n_rows)):
             word = pack_slopes(table, rows, row)
             rows.row[row] = row
             rows.word[row] = word
@@ -70,48 +73,70 @@ def lay_out_all(slots, size, rank):
     atomic_add(words, WORD_GRADIENT, gradient)
     atomic_add(words, WORD_HESSIAN, hessian)
     if rank == 0:
-        words[WORD_DRAWN] = n_rows
+        for page in range(table.shape.n_pages):
+            nodes.first[page], nodes.last[page] = table.border[page], table.border[page + 1]
+        nodes.n_rows[0] = words[WORD_DRAWN] = n_rows
 
 
 @step(LayOutRows)
 def lay_out_drawn(slots, size, rank):
     """Draw the rows of this tree, pack the slopes of each and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    team = load_team(slots, TEAM_AT)
-    words = team.words
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    words, border = team.words, table.border
     n_rows, lane = table.shape.n_rows, table.units.lane
     mask = (int64(1) << lane) - 1
     gradient, hessian = int64(0), int64(0)
+    page, passed = int64(0), int64(0)
     while True:
         chunk = atomic_add(words, WORD_FLAGS, 1)
-        start = chunk * CHUNK
-        if start >= n_rows:
+        page, passed = page_of_laid_out(table, chunk, page, passed)
+        start = border[page] + (chunk - passed) * CHUNK
+        if start >= border[page + 1]:
             break
-        place = start
-        for row in range(start, end_of_chunk(start, n_rows)):
+        place = n_rows + start  # in the other buffer, until the counts are known
+        for row in range(start, end_of_chunk(start, border[page + 1])):
             if table.shape.is_sparse:
                 team.holder[row] = -1
             if is_drawn(table, row):
                 word = pack_slopes(table, rows, row)
                 rows.word[row] = word
-                rows.row[n_rows + place] = row  # the other buffer, until the counts are known
+                rows.row[place] = row
                 gradient += word >> lane
                 hessian += word & mask
                 place += 1
-        rows.counts[chunk] = place - start
+        rows.counts[chunk] = place - n_rows - start
     atomic_add(words, WORD_GRADIENT, gradient)
     atomic_add(words, WORD_HESSIAN, hessian)
     barrier(words, size)
     if rank == 0:
-        words[WORD_DRAWN] = sum_counts(rows, n_rows)
+        note_drawn(table, rows, nodes)
+        words[WORD_DRAWN] = nodes.n_rows[0]
+    page, passed = int64(0), int64(0)
     while True:
         chunk = atomic_add(words, WORD_MOVES, 1)
-        start = chunk * CHUNK
-        if start >= n_rows:
+        page, passed = page_of_laid_out(table, chunk, page, passed)
+        start = border[page] + (chunk - passed) * CHUNK
+        if start >= border[page + 1]:
             return
-        place = sum_counts(rows, start)
+        place = border[page] + sum_counts(rows, passed, chunk)
         for k in range(rows.counts[chunk]):
             rows.row[place + k] = rows.row[n_rows + start + k]
+
+
+@part
+def page_of_laid_out(table, chunk, page, passed):
+    """The page that holds a chunk of the table's rows (see `page_of_chunk`)."""
+    border, n_pages = table.border, table.shape.n_pages
+    return page_of_chunk(border, 0, border, 1, n_pages, CHUNK, chunk, page, passed)
+
+
+@part
+def page_of_rows(table, nodes, node, chunk, page, passed):
+    """The page that holds a chunk of a node's rows (see `page_of_chunk`)."""
+    n_pages = table.shape.n_pages
+    at = node * n_pages
+    return page_of_chunk(nodes.first, at, nodes.last, at, n_pages, CHUNK, chunk, page, passed)
 
 
 @part
@@ -121,25 +146,59 @@ def end_of_chunk(start, last):
 
 
 @part
-def sum_counts(rows, n_rows):
-    """How many were counted in the chunks of the first ``n_rows`` rows."""
+def sum_counts(rows, chunk, chunk_end):
+    """How many rows were counted in some chunks."""
     total = int64(0)
-    for chunk in range((n_rows + CHUNK - 1) // CHUNK):
-        total += rows.counts[chunk]
+    for k in range(chunk, chunk_end):
+        total += rows.counts[k]
     return total
 
 
 @part
-def flag_chunk(table, rows, nodes, team, node, chunk):
-    """Flag the rows of a chunk that go left, and count them; False if there is no such chunk."""
-    n_rows = table.shape.n_rows
-    codes, at = table.by_column, table.column[nodes.feature[node]] * n_rows
+def note_drawn(table, rows, nodes):
+    """Note which rows the root holds, from the counts of its chunks."""
+    total, chunk = int64(0), int64(0)
+    for page in range(table.shape.n_pages):
+        start, stop = table.border[page], table.border[page + 1]
+        chunk_end = chunk + (stop - start + CHUNK - 1) // CHUNK
+        drawn = sum_counts(rows, chunk, chunk_end)
+        nodes.first[page], nodes.last[page] = start, start + drawn
+        total += drawn
+        chunk = chunk_end
+    nodes.n_rows[0] = total
+
+
+@part
+def note_left(table, rows, nodes, node):
+    """Note where the rows of each page that go right begin; returns how many go left in all."""
+    n_pages = table.shape.n_pages
+    total, chunk = int64(0), int64(0)
+    for at in range(node * n_pages, (node + 1) * n_pages):
+        chunk_end = chunk + (nodes.last[at] - nodes.first[at] + CHUNK - 1) // CHUNK
+        n_left = sum_counts(rows, chunk, chunk_end)
+        nodes.middle[at] = nodes.first[at] + n_left
+        total += n_left
+        chunk = chunk_end
+    return total
+
+
+@part
+def codes_of_split(table, nodes, team, page, node):
+    """The codes that a node's rows of a page are parted by; that of a row is at (place + row)."""
     if table.shape.is_sparse:
-        codes, at = team.column, int64(0)
-    goes_left = team.goes_left
-    source = int64(nodes.buffer[node]) * n_rows
-    last = nodes.last[node]
-    start = nodes.first[node] + chunk * CHUNK
+        return team.column, int64(0)
+    held = page_of(table, page)
+    return held.by_column, table.column[nodes.feature[node]] * held.n_rows - held.start
+
+
+@part
+def flag_chunk(table, rows, nodes, team, node, page, chunk, passed):
+    """Flag the rows of a chunk that go left, and count them; False if there is no such chunk."""
+    codes, at = codes_of_split(table, nodes, team, page, node)
+    goes_left, place = team.goes_left, node * table.shape.n_pages + page
+    source = int64(nodes.buffer[node]) * table.shape.n_rows
+    last = nodes.last[place]
+    start = nodes.first[place] + (chunk - passed) * CHUNK
     if start >= last:
         return False
     count = int64(0)
@@ -152,20 +211,20 @@ def flag_chunk(table, rows, nodes, team, node, chunk):
 
 
 @part
-def move_chunk(table, rows, nodes, node, n_left, chunk):
+def move_chunk(table, rows, nodes, node, page, chunk, passed):
     """Move the rows of a chunk to the other buffer; False if there is no such chunk.
 
     There is no branch on the side: both places are known, and one of them advances.
     """
-    n_rows = table.shape.n_rows
+    n_rows, at = table.shape.n_rows, node * table.shape.n_pages + page
     buffer = int64(nodes.buffer[node])
     source, target = buffer * n_rows, (1 - buffer) * n_rows
-    first, last = nodes.first[node], nodes.last[node]
-    start = first + chunk * CHUNK
+    first, last = nodes.first[at], nodes.last[at]
+    start = first + (chunk - passed) * CHUNK
     if start >= last:
         return False
-    before = sum_counts(rows, start - first)
-    left, right = first + before, start + n_left - before
+    before = sum_counts(rows, passed, chunk)
+    left, right = first + before, nodes.middle[at] + start - first - before
     for j in range(start, end_of_chunk(start, last)):
         goes = int64(rows.flag[j])
         place = left if goes else right
@@ -182,23 +241,25 @@ def part_alone(table, rows, nodes, team, node):
     The left side grows from the front of the node's places in the other buffer, the right
     side from their end, so its rows are in reverse order; no sum depends on that.
     """
-    n_rows = table.shape.n_rows
-    codes, at = table.by_column, table.column[nodes.feature[node]] * n_rows
-    if table.shape.is_sparse:
-        codes, at = team.column, int64(0)
+    n_rows, n_pages = table.shape.n_rows, table.shape.n_pages
     buffer = int64(nodes.buffer[node])
     source, target = buffer * n_rows, (1 - buffer) * n_rows
     goes_left, in_order = team.goes_left, rows.row
-    first, last = nodes.first[node], nodes.last[node]
-    left, right = first, last - 1
-    for j in range(first, last):
-        row = in_order[source + j]
-        goes = int64(goes_left[codes[at + int64(row)]])
-        place = right + goes * (left - right)  # without a branch
-        in_order[target + place] = row
-        left += goes
-        right -= 1 - goes
-    return left - first
+    n_left = int64(0)
+    for page in range(n_pages):
+        codes, at = codes_of_split(table, nodes, team, page, node)
+        first, last = nodes.first[node * n_pages + page], nodes.last[node * n_pages + page]
+        left, right = first, last - 1
+        for j in range(first, last):
+            row = in_order[source + j]
+            goes = int64(goes_left[codes[at + int64(row)]])
+            place = right + goes * (left - right)  # without a branch
+            in_order[target + place] = row
+            left += goes
+            right -= 1 - goes
+        nodes.middle[node * n_pages + page] = left
+        n_left += left - first
+    return n_left
 
 
 @step(PartTogether)
@@ -207,15 +268,19 @@ def part_together(slots, node, size, rank):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     words = team.words
-    while flag_chunk(table, rows, nodes, team, node, atomic_add(words, WORD_FLAGS, 1)):
-        pass
+    page, passed, some = int64(0), int64(0), True
+    while some:
+        chunk = atomic_add(words, WORD_FLAGS, 1)
+        page, passed = page_of_rows(table, nodes, node, chunk, page, passed)
+        some = flag_chunk(table, rows, nodes, team, node, page, chunk, passed)
     barrier(words, size)
     if atomic_load(words, STOP) != 0:
         return  # nobody waited: some rows may not be flagged
-    n_left = sum_counts(rows, nodes.last[node] - nodes.first[node])
     if rank == 0:
-        table.steps.settle(slots, node, n_left, size)
+        table.steps.settle(slots, node, note_left(table, rows, nodes, node), size)
     barrier(words, size)
-    if nodes.child[node] != 0:
-        while move_chunk(table, rows, nodes, node, n_left, atomic_add(words, WORD_MOVES, 1)):
-            pass
+    page, passed, some = int64(0), int64(0), nodes.child[node] != 0
+    while some:
+        chunk = atomic_add(words, WORD_MOVES, 1)
+        page, passed = page_of_rows(table, nodes, node, chunk, page, passed)
+        some = move_chunk(table, rows, nodes, node, page, chunk, passed)

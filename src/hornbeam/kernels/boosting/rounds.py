@@ -8,6 +8,7 @@ from __future__ import annotations
 from numba import float64, int64, types, uint64
 
 from hornbeam.kernels.boosting.histogram import own_code
+from hornbeam.kernels.boosting.partition import end_of_chunk
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     MEMBER_WORDS,
@@ -26,6 +27,7 @@ from hornbeam.kernels.boosting.state import (
     load_rows,
     load_table,
     load_team,
+    page_of,
 )
 from hornbeam.kernels.boosting.steps import ForgetLeaves, WalkRows
 from hornbeam.kernels.slopes import load_loss
@@ -40,32 +42,33 @@ from hornbeam.runtime.pointers import bare
 
 
 @part
-def code_at(table, row, feature):
-    """The code of one cell of the table."""
+def code_at(table, held, row, feature):
+    """The code of one cell of a page."""
+    row -= held.start
     if not table.shape.is_sparse:
-        code = int64(table.by_row[row * table.shape.stride + table.column[feature]])
+        code = int64(held.by_row[row * table.shape.stride + table.column[feature]])
         return own_code(table, feature, code)
     start, stop = table.cell_start[feature], table.cell_start[feature + 1]
-    low, high = table.entry_start[row], table.entry_start[row + 1]
+    low, high = held.entry_start[row], held.entry_start[row + 1]
     while low < high:  # the first entry that is not before the feature's cells
         middle = (low + high) >> 1
-        if int64(table.entry_cell[middle]) < start:
+        if int64(held.entry_cell[middle]) < start:
             low = middle + 1
         else:
             high = middle
-    if low == table.entry_start[row + 1] or int64(table.entry_cell[low]) >= stop:
+    if low == held.entry_start[row + 1] or int64(held.entry_cell[low]) >= stop:
         return int64(table.default[feature])
-    code = int64(table.entry_cell[low]) - start
+    code = int64(held.entry_cell[low]) - start
     return int64(MISSING) if code == table.n_codes[feature] else code
 
 
 @part
-def walk(table, nodes, row):
-    """The leaf of a row of codes."""
+def walk(table, held, nodes, row):
+    """The leaf of a row of codes in a page."""
     node = int64(0)
     while nodes.child[node] != 0:
         feature = int64(nodes.feature[node])
-        code = code_at(table, row, feature)
+        code = code_at(table, held, row, feature)
         if code == MISSING:
             left = int64(nodes.missing_left[node])
         elif table.is_category[feature]:
@@ -80,19 +83,20 @@ def walk(table, nodes, row):
 @part
 def note_leaves(table, rows, nodes, team):
     """Write the leaf of every drawn row, chunk by chunk of all leaves."""
-    n_rows = table.shape.n_rows
+    n_rows, n_pages = table.shape.n_rows, table.shape.n_pages
     mine = atomic_add(team.words, WORD_FLAGS, 1)
     chunk = int64(0)
     for node in range(team.words[WORD_NODES]):
         if nodes.child[node] != 0:
             continue
         offset = int64(nodes.buffer[node]) * n_rows
-        for start in range(nodes.first[node], nodes.last[node], CHUNK):
-            if chunk == mine:
-                for j in range(start, min(start + CHUNK, nodes.last[node])):
-                    rows.leaf[rows.row[offset + j]] = node
-                mine = atomic_add(team.words, WORD_FLAGS, 1)
-            chunk += 1
+        for at in range(node * n_pages, (node + 1) * n_pages):
+            for start in range(nodes.first[at], nodes.last[at], CHUNK):
+                if chunk == mine:
+                    for j in range(start, end_of_chunk(start, nodes.last[at])):
+                        rows.leaf[rows.row[offset + j]] = node
+                    mine = atomic_add(team.words, WORD_FLAGS, 1)
+                chunk += 1
 
 
 @step(ForgetLeaves)
@@ -104,7 +108,7 @@ def forget_leaves(slots):
         start = CHUNK * atomic_add(words, WORD_SEARCH, 1)
         if start >= n_rows:
             return
-        for row in range(start, min(start + CHUNK, n_rows)):
+        for row in range(start, end_of_chunk(start, n_rows)):
             rows.leaf[row] = -1
 
 
@@ -113,9 +117,11 @@ def walk_rows(slots, start, stop):
     """Find the leaves of those rows of a chunk that were not drawn for the tree."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     leaf = load_rows(slots, ROWS_AT).leaf
-    for row in range(start, stop):
-        if leaf[row] < 0:
-            leaf[row] = walk(table, nodes, row)
+    for page in range(table.shape.n_pages):
+        held = page_of(table, page)
+        for row in range(max(start, held.start), min(stop, held.start + held.n_rows)):
+            if leaf[row] < 0:
+                leaf[row] = walk(table, held, nodes, row)
 
 
 @kernel
@@ -136,7 +142,7 @@ def advance(slots, scores_slots, values, which, with_slopes, rank, size):
         start = CHUNK * atomic_add(words, WORD_MOVES, 1)
         if start >= n_rows or atomic_load(words, STOP) != 0:
             return
-        stop = min(start + CHUNK, n_rows)
+        stop = end_of_chunk(start, n_rows)
         if some_left_out:
             steps.walk_rows(slots, start, stop)
         for row in range(start, stop):
@@ -156,8 +162,11 @@ def follow(slots, scores_slots, values, which):
         start = CHUNK * atomic_add(words, WORD_MOVES, 1)
         if start >= n_rows or atomic_load(words, STOP) != 0:
             return
-        for row in range(start, min(start + CHUNK, n_rows)):
-            scores.score[which * n_rows + row] += values[walk(table, nodes, row)]
+        for page in range(table.shape.n_pages):
+            held = page_of(table, page)
+            stop = min(end_of_chunk(start, n_rows), held.start + held.n_rows)
+            for row in range(max(start, held.start), stop):
+                scores.score[which * n_rows + row] += values[walk(table, held, nodes, row)]
 
 
 @kernel

@@ -162,7 +162,7 @@ def node_objective(table, nodes, node):
 def describe(table, nodes, team, node, place):
     """Note what the searches of a node need to know of it, for one thread."""
     searched, hessian = team.searched, nodes.hessian[node]
-    rows_per_hessian = float(nodes.last[node] - nodes.first[node]) / max(1.0, float(hessian))
+    rows_per_hessian = float(nodes.n_rows[node]) / max(1.0, float(hessian))
     least_rows = nodes.least_rows[node]
     enough = max(int64(1), int64(math.ceil(table.rules.min_hessian / table.units.hessian)))
     enough = max(enough, int64(least_rows / max(rows_per_hessian, 1e-300)) - 1)

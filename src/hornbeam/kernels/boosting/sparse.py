@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from numba import int64
 
+from hornbeam.kernels.boosting.partition import end_of_chunk, page_of_rows
 from hornbeam.kernels.boosting.state import (
     CHUNK,
     FLUSH_ROWS,
@@ -21,6 +22,7 @@ from hornbeam.kernels.boosting.state import (
     load_rows,
     load_table,
     load_team,
+    page_of,
 )
 from hornbeam.kernels.boosting.steps import CountColumns, CountShared, PrepareSparse
 from hornbeam.runtime.atomics import atomic_add
@@ -28,8 +30,8 @@ from hornbeam.runtime.kernel import part, step
 
 
 @part
-def count_entries(table, rows, nodes, team, tile, node, first, last):
-    """Add the entries of rows of a node to a tile of one word per cell, and label the rows."""
+def count_entries(table, held, rows, nodes, team, tile, node, first, last):
+    """Add the entries of a node's rows in a page to a tile of one word per cell; label the rows."""
     tiles, buffer = team.tiles, int64(nodes.buffer[node])
     offset = buffer * table.shape.n_rows
     label = nodes.label[node]
@@ -37,8 +39,9 @@ def count_entries(table, rows, nodes, team, tile, node, first, last):
         row = int64(rows.row[offset + j])
         word = rows.word[row]
         team.holder[row] = label
-        for entry in range(table.entry_start[row], table.entry_start[row + 1]):
-            tiles[tile + int64(table.entry_cell[entry])] += word
+        at = row - held.start
+        for entry in range(held.entry_start[at], held.entry_start[at + 1]):
+            tiles[tile + int64(held.entry_cell[entry])] += word
 
 
 @part
@@ -62,15 +65,20 @@ def count_sparse_alone(slots, node, slot, place, place_end, rank):
     """Make a node's histogram of all columns by one thread, into its slot."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    base = 2 * slot * table.shape.n_cells
-    start, last = nodes.first[node], nodes.last[node]
-    fresh = True
-    while start < last or fresh:
-        stop = min(start + FLUSH_ROWS, last)
-        count_entries(table, rows, nodes, team, 0, node, start, stop)
-        empty_cells(table, team.tiles, 0, team.cells, base, fresh)
-        fresh = False
-        start = stop
+    base, n_pages = 2 * slot * table.shape.n_cells, table.shape.n_pages
+    fresh, room = True, int64(FLUSH_ROWS)
+    for page in range(n_pages):
+        held = page_of(table, page)
+        start, last = nodes.first[node * n_pages + page], nodes.last[node * n_pages + page]
+        while start < last:
+            if room == 0:
+                empty_cells(table, team.tiles, 0, team.cells, base, fresh)
+                fresh, room = False, int64(FLUSH_ROWS)
+            stop = min(start + room, last)
+            count_entries(table, held, rows, nodes, team, 0, node, start, stop)
+            room -= stop - start
+            start = stop
+    empty_cells(table, team.tiles, 0, team.cells, base, fresh)
 
 
 @step(CountShared)
@@ -78,20 +86,23 @@ def count_sparse_shared(slots, node, rank):
     """Count a node's rows together with the other threads, each in a histogram of its own."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    n_cells = table.shape.n_cells
+    n_cells, n_pages = table.shape.n_cells, table.shape.n_pages
     tile, base = rank * n_cells, 2 * rank * n_cells
-    first, last = nodes.first[node], nodes.last[node]
-    fresh, held = True, int64(0)
+    fresh, room = True, int64(FLUSH_ROWS)
+    page, passed = int64(0), int64(0)
     while True:
-        start = first + CHUNK * atomic_add(team.words, WORD_COUNTS, 1)
-        if start >= last or held + CHUNK > FLUSH_ROWS:
+        chunk = atomic_add(team.words, WORD_COUNTS, 1)
+        page, passed = page_of_rows(table, nodes, node, chunk, page, passed)
+        start = nodes.first[node * n_pages + page] + (chunk - passed) * CHUNK
+        last = nodes.last[node * n_pages + page]
+        if start >= last or room < CHUNK:
             empty_cells(table, team.tiles, tile, team.sums, base, fresh)
-            fresh, held = False, int64(0)
+            fresh, room = False, int64(FLUSH_ROWS)
         if start >= last:
             return
-        stop = min(start + CHUNK, last)
-        held += stop - start
-        count_entries(table, rows, nodes, team, tile, node, start, stop)
+        stop = end_of_chunk(start, last)
+        room -= stop - start
+        count_entries(table, page_of(table, page), rows, nodes, team, tile, node, start, stop)
 
 
 @part
@@ -103,12 +114,14 @@ def count_left(table, nodes, team, node):
     """
     feature, label = int64(nodes.feature[node]), nodes.label[node]
     listed, left = int64(0), int64(0)
-    for entry in range(table.column_start[feature], table.column_start[feature + 1]):
-        here = int64(team.holder[table.column_row[entry]] == label)
-        listed += here
-        left += here * int64(team.goes_left[table.column_code[entry]])
+    for page in range(table.shape.n_pages):
+        held = page_of(table, page)
+        for entry in range(held.column_start[feature], held.column_start[feature + 1]):
+            here = int64(team.holder[held.start + int64(held.column_row[entry])] == label)
+            listed += here
+            left += here * int64(team.goes_left[held.column_code[entry]])
     if team.goes_left[table.default[feature]]:
-        left += nodes.last[node] - nodes.first[node] - listed
+        left += nodes.n_rows[node] - listed
     return left
 
 
@@ -118,8 +131,10 @@ def spread_column(table, team, feature):
     zero = table.default[feature]
     for row in range(table.shape.n_rows):
         team.column[row] = zero
-    for entry in range(table.column_start[feature], table.column_start[feature + 1]):
-        team.column[table.column_row[entry]] = table.column_code[entry]
+    for page in range(table.shape.n_pages):
+        held = page_of(table, page)
+        for entry in range(held.column_start[feature], held.column_start[feature + 1]):
+            team.column[held.start + int64(held.column_row[entry])] = held.column_code[entry]
 
 
 @step(PrepareSparse)
@@ -131,7 +146,7 @@ def prepare_sparse(slots, node, size):
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
     n_left = count_left(table, nodes, team, node)
-    n_right = nodes.last[node] - nodes.first[node] - n_left
+    n_right = nodes.n_rows[node] - n_left
     if min(n_left, n_right) < table.rules.min_leaf:
         table.steps.settle(slots, node, n_left, size)
         return False

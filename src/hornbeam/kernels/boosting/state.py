@@ -15,14 +15,30 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.runtime.kernel import part
 from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8
 from hornbeam.runtime.views import make_loader, width_of
+
+
+class BoostPage(NamedTuple):
+    """A page of the table: the codes of some neighbouring rows."""
+
+    start: int  # its first row
+    n_rows: int
+    by_row: U1  # codes[(row - start) * stride + column], missing is 255; exclusive features ...
+    by_column: U1  # ... share a column. The same codes: codes[column * n_rows + row - start]
+    entry_start: I8  # sparse table, by row: cells of its entries that are not zero ...
+    entry_cell: I4
+    column_start: I8  # ... and by feature: their rows (less start) and codes
+    column_row: I4
+    column_code: U1
 
 
 class BoostShape(NamedTuple):
     """How large the table is, and the room for its histograms."""
 
     n_rows: int
+    n_pages: int
     n_features: int
     stride: int  # from row to row of by_row
     n_columns: int  # of by_row
@@ -74,23 +90,18 @@ class BoostDraw(NamedTuple):
 class BoostTable(NamedTuple):
     """The training rows as codes, and the rules (read only while a tree grows)."""
 
-    by_row: U1  # codes[row * stride + column], missing is 255; exclusive features share a column
+    pages: I8  # the slots of a `BoostPage` each, see `page_of`
+    border: I8  # the rows of page p are border[p] .. border[p + 1]
     column: I8  # of each feature
     is_shared: U1  # whether a feature's column holds other features, too ...
     offset: I8  # ... and which of the column's codes are its own, without its default code:
     width: I8  # offset .. offset + width
-    by_column: U1  # the same codes: codes[column * n_rows + row]
     n_codes: I8  # per feature, missing not counted
     cell_start: I8  # first cell of each feature; it has n_codes + 1, the last for missing
     is_category: U1
     monotone: I8  # per feature: +1, 0, -1
     groups: U1  # interaction constraints: groups[group * n_features + feature]
     draw_number: I8  # per feature: the number by which it is drawn
-    entry_start: I8  # sparse table, by row: cells of its entries that are not zero ...
-    entry_cell: I4
-    column_start: I8  # ... and by feature: their rows and codes
-    column_row: I4
-    column_code: U1
     default: U1  # per feature: the code that is not counted in sparse or shared columns
     shape: BoostShape
     rules: BoostSettings
@@ -104,6 +115,7 @@ class BoostTable(NamedTuple):
 class BoostRows(NamedTuple):
     """The drawn rows in node order, twice: a split moves its rows to the other buffer.
 
+    The rows of a page stay in the places of the page.
     Memory is lent: the slopes of a tree are read once, and their words take their place.
     Where there are several scores, and so the next slopes are taken just before the next tree,
     the leaves of the rows then take that of the words.
@@ -114,14 +126,16 @@ class BoostRows(NamedTuple):
     row: I4  # row[buffer * n_rows + place]
     leaf: I4  # leaf of each row of the table, -1 while it is not known
     flag: U1  # which side a row goes to, between the two steps of a partition
-    counts: I8  # rows that go left, per chunk
+    counts: I8  # rows that go left, per chunk of a node's rows, page after page
 
 
 class BoostNodes(NamedTuple):
     """Nodes while the tree grows, numbered as they are made; siblings are neighbours."""
 
-    first: I8  # the node's rows are first .. last of its buffer
+    first: I8  # rows of the node are first[node * n_pages + page] .. last[..] of its buffer
     last: I8
+    middle: I8  # when they are parted: where those begin that go right, in the other buffer
+    n_rows: I8  # in all pages
     buffer: I4
     depth: I4
     child: I4  # first of two children, 0 for a leaf
@@ -245,3 +259,11 @@ load_table = make_loader(BoostTable)
 load_rows = make_loader(BoostRows)
 load_nodes = make_loader(BoostNodes)
 load_team = make_loader(BoostTeam)
+_load_page = make_loader(BoostPage)
+_PAGE_WIDTH = width_of(BoostPage)
+
+
+@part
+def page_of(table, page):
+    """A page of the table."""
+    return _load_page(table.pages, page * _PAGE_WIDTH)

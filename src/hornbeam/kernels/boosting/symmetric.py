@@ -22,7 +22,7 @@ from numba import float32, float64, int64, types, uint64
 
 from hornbeam.kernels.boosting.grow import GAIN_NOISE
 from hornbeam.kernels.boosting.histogram import own_code
-from hornbeam.kernels.boosting.nodes import make_leaf
+from hornbeam.kernels.boosting.nodes import make_leaf, take_rows
 from hornbeam.kernels.boosting.partition import is_drawn, part_alone
 from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
 from hornbeam.kernels.boosting.sparse import spread_column
@@ -51,6 +51,7 @@ from hornbeam.kernels.boosting.state import (
     load_rows,
     load_table,
     load_team,
+    page_of,
 )
 from hornbeam.kernels.state import ONE_AGAINST_REST
 from hornbeam.runtime.atomics import (
@@ -217,13 +218,15 @@ def count_row(level, slot, place, row):
 @part
 def count_node(table, rows, nodes, level, question, slot, node, rank):
     """Count the rows of a node."""
-    n_rows = table.shape.n_rows
-    column = table.column[question.feature] * n_rows
-    source = int64(nodes.buffer[node]) * n_rows
-    for j in range(nodes.first[node], nodes.last[node]):
-        row = int64(rows.row[source + j])
-        code = own_code(table, question.feature, int64(table.by_column[column + row]))
-        count_row(level, slot, place_in_tile(table, level, question, code, rank), row)
+    n_pages = table.shape.n_pages
+    source = int64(nodes.buffer[node]) * table.shape.n_rows
+    for page in range(n_pages):
+        held, at = page_of(table, page), node * n_pages + page
+        column = table.column[question.feature] * held.n_rows - held.start
+        for j in range(nodes.first[at], nodes.last[at]):
+            row = int64(rows.row[source + j])
+            code = own_code(table, question.feature, int64(held.by_column[column + row]))
+            count_row(level, slot, place_in_tile(table, level, question, code, rank), row)
 
 
 @step(CountEntries)
@@ -236,12 +239,14 @@ def count_entries(slots, feature, rank):
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
     first, n_codes = rank * level.tile_nodes, table.n_codes[feature]
-    for entry in range(table.column_start[feature], table.column_start[feature + 1]):
-        row = int64(table.column_row[entry])
-        index = int64(team.holder[row])
-        if index >= 0:
-            code = int64(table.column_code[entry])
-            count_row(level, first + index, n_codes if code == MISSING else code, row)
+    for page in range(table.shape.n_pages):
+        held = page_of(table, page)
+        for entry in range(held.column_start[feature], held.column_start[feature + 1]):
+            row = held.start + int64(held.column_row[entry])
+            index = int64(team.holder[row])
+            if index >= 0:
+                code = int64(held.column_code[entry])
+                count_row(level, first + index, n_codes if code == MISSING else code, row)
     zero = int64(table.default[feature])
     zero = n_codes if zero == MISSING else zero
     for index in range(team.words[WORD_TAIL]):
@@ -254,7 +259,7 @@ def add_zeros(nodes, level, slot, node, zero, n_places):
     """Give the zeros of a sparse feature what remains of a node."""
     n_scores, n_nodes = level.n_scores, level.n_nodes
     first = slot * level.tile_places
-    count = nodes.last[node] - nodes.first[node]
+    count = nodes.n_rows[node]
     for place in range(first, first + n_places):
         count -= level.held[place]
     if count == 0:
@@ -370,7 +375,7 @@ def add_gains(table, nodes, level, question, slot, node, before, missing_left, a
     """
     least, width = table.rules.min_leaf, 2 * level.n_scores
     first, n_cuts = slot * level.tile_places, question.n_places - 1
-    n_rows, gain, since = nodes.last[node] - nodes.first[node], 0.0, int64(0)
+    n_rows, gain, since = nodes.n_rows[node], 0.0, int64(0)
     n_left = level.held[first + n_cuts] if missing_left else int64(0)
     for k in range(width):
         missing = level.tile[(first + n_cuts) * width + k]
@@ -611,18 +616,19 @@ def put_question(nodes, best, node, chosen):
 @part
 def weigh_node(table, rows, nodes, team, level, question, node):
     """Part the rows of a node, and note its left side and what it gains."""
-    n_rows, width = table.shape.n_rows, 2 * level.n_scores
+    n_pages, width = table.shape.n_pages, 2 * level.n_scores
     n_left = part_alone(table, rows, nodes, team, node)
     level.n_left[node] = n_left
     nodes.gain[node] = NO_PART
     for k in range(width):
         level.left[k] = 0
-    target = (1 - int64(nodes.buffer[node])) * n_rows + nodes.first[node]
-    for j in range(target, target + n_left):
-        row = int64(rows.row[j]) * width
-        for k in range(width):
-            level.left[k] += int64(level.slope[row + k])
-    if min(n_left, nodes.last[node] - nodes.first[node] - n_left) < table.rules.min_leaf:
+    target = (1 - int64(nodes.buffer[node])) * table.shape.n_rows
+    for at in range(node * n_pages, (node + 1) * n_pages):
+        for j in range(target + nodes.first[at], target + nodes.middle[at]):
+            row = int64(rows.row[j]) * width
+            for k in range(width):
+                level.left[k] += int64(level.slope[row + k])
+    if min(n_left, nodes.n_rows[node] - n_left) < table.rules.min_leaf:
         return
     before = objective_before(table, nodes, level, node)
     gain = gain_of_node(table, nodes, level, question, node, before, level.left, int64(0))
@@ -636,10 +642,7 @@ def weigh_node(table, rows, nodes, team, level, question, node):
 def make_side(table, nodes, level, question, parent, node, is_left):
     """One child of a node: its rows, its sums, values and bounds."""
     units, n_nodes = table.units, level.n_nodes
-    middle = nodes.first[parent] + level.n_left[parent]
-    nodes.first[node] = nodes.first[parent] if is_left else middle
-    nodes.last[node] = middle if is_left else nodes.last[parent]
-    nodes.buffer[node] = 1 - nodes.buffer[parent]
+    take_rows(table, nodes, parent, node, level.n_left[parent], is_left)
     nodes.depth[node] = nodes.depth[parent] + 1
     nodes.lower[node], nodes.upper[node] = nodes.lower[parent], nodes.upper[parent]
     make_leaf(table, nodes, node)
@@ -662,7 +665,7 @@ def take_absent_left(nodes, team, level, chosen):
     n_rows, n_left = int64(0), int64(0)
     for index in range(team.words[WORD_TAIL]):
         node = int64(team.frontier[index])
-        n_rows += nodes.last[node] - nodes.first[node]
+        n_rows += nodes.n_rows[node]
         n_left += level.n_left[node]
     if 2 * n_left < n_rows:
         return
@@ -679,7 +682,7 @@ def split_node(table, nodes, team, level, question, node):
     left = team.words[WORD_NODES]
     team.words[WORD_NODES] += 2
     team.words[WORD_LEAVES] += 1
-    count, n_left = nodes.last[node] - nodes.first[node], level.n_left[node]
+    count, n_left = nodes.n_rows[node], level.n_left[node]
     if nodes.missing_left[node] == UNKNOWN:
         nodes.missing_left[node] = 2 * n_left >= count
     nodes.child[node] = left
@@ -718,7 +721,7 @@ def list_open(table, nodes, team):
     """List the leaves that can take part in the next question."""
     words, n_open = team.words, int64(0)
     for node in range(words[WORD_NODES]):
-        count = nodes.last[node] - nodes.first[node]
+        count = nodes.n_rows[node]
         if nodes.child[node] == 0:
             nodes.feature[node] = -1  # it took no part in the last question
         if nodes.child[node] != 0 or count < max(int64(2), 2 * table.rules.min_leaf):
@@ -735,14 +738,15 @@ def list_open(table, nodes, team):
 @part
 def label_rows(table, rows, nodes, team):
     """Note which open node holds each row of a sparse table."""
-    n_rows = table.shape.n_rows
+    n_rows, n_pages = table.shape.n_rows, table.shape.n_pages
     for row in range(n_rows):
         team.holder[row] = -1
     for index in range(team.words[WORD_TAIL]):
         node = int64(team.frontier[index])
         source = int64(nodes.buffer[node]) * n_rows
-        for j in range(nodes.first[node], nodes.last[node]):
-            team.holder[rows.row[source + j]] = index
+        for at in range(node * n_pages, (node + 1) * n_pages):
+            for j in range(nodes.first[at], nodes.last[at]):
+                team.holder[rows.row[source + j]] = index
 
 
 @step(OpenLevel)
@@ -777,15 +781,18 @@ def plant(slots):
     width, root, n_drawn = 2 * level.n_scores, int64(0), int64(0)
     for k in range(width):
         level.left[k] = 0
-    for row in range(table.shape.n_rows):
-        if table.draw.rows_below >= 0 and not is_drawn(table, row):
-            continue
-        rows.row[n_drawn] = row
-        n_drawn += 1
-        for k in range(width):
-            level.left[k] += int64(level.slope[row * width + k])
-    team.words[WORD_DRAWN] = n_drawn
-    nodes.first[0], nodes.last[0] = 0, n_drawn
+    for page in range(table.shape.n_pages):
+        place = nodes.first[page] = table.border[page]
+        for row in range(table.border[page], table.border[page + 1]):
+            if table.draw.rows_below >= 0 and not is_drawn(table, row):
+                continue
+            rows.row[place] = row
+            place += 1
+            for k in range(width):
+                level.left[k] += int64(level.slope[row * width + k])
+        nodes.last[page] = place
+        n_drawn += place - nodes.first[page]
+    team.words[WORD_DRAWN] = nodes.n_rows[0] = n_drawn
     nodes.buffer[0] = nodes.depth[0] = 0
     nodes.lower[0], nodes.upper[0] = -math.inf, math.inf
     make_leaf(table, nodes, root)
