@@ -7,12 +7,13 @@ values of its leaves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hornbeam.boosting.bundles import Bundles
+from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
@@ -21,6 +22,7 @@ from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import ROW, STAT, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
+from hornbeam.kernels.boosting.ahead import collect, count_apart, next_ahead, settle_ahead
 from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import (
     GROW_SIGNATURE,
@@ -66,6 +68,10 @@ _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _LEAST_HESSIAN_BITS = 15
 _MOST_GRADIENT_BITS = 30
 _LEAST_BITS = 4  # of the hessian of a row of usual weight, or units are chosen more finely
+_TOO_HEAVY = (
+    "One row weighs so much more than others that the rows of each cell must be counted, which is "
+    "not done across the parts of a table: give such rows less weight, or learn from one part."
+)
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 _USUAL_STEPS = {
@@ -104,6 +110,7 @@ class BoostRules:
     monotone: Array | None = None
     groups: Array | None = None  # interaction constraints: bool (n_groups, n_features)
     draw_number: Array | None = None  # by which each feature is drawn; None: its place
+    ahead: int = 0  # nodes that are counted together ahead of their turn; 0: none is
 
 
 class GrownTree:
@@ -230,20 +237,30 @@ class BoostedGrower(TreeGrower):
         n_jobs: int | None,
         alone: bool = False,
         followed: bool = False,
+        parts: Parts | None = None,
     ) -> None:
+        self.parts = parts = OnePart(table.n_rows) if parts is None else parts
+        if parts.are_many:
+            rules = replace(rules, ahead=max(1, rules.ahead))
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
-        max_leaves = most_leaves(rules, n_rows)
+        max_leaves = most_leaves(rules, parts.n_rows)
         seconds = table.n_pairs * _SECONDS_PER_PAIR + n_rows * _SECONDS_PER_ROW
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
-        n_slots = int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
+        n_slots = 2 * rules.ahead + int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         least = rules.min_samples_leaf
         counted = least > 1 and weighs_too_much(scores.heaviest, n_rows, least)
+        if counted and parts.are_many:
+            raise ValueError(_TOO_HEAVY)
         steps = _steps(table, rules, self.size, counted)
         compile_all(_kernels(steps, followed))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, n_slots, BoostSteps(**steps))
+        if parts.are_many:
+            shape = self.table.shape._replace(first_row=parts.first_row)
+            settings = self.table.rules._replace(is_part=True)
+            self.table = self.table._replace(shape=shape, rules=settings)
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
         self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
         slope = self.desk.arrays.slope
@@ -256,7 +273,7 @@ class BoostedGrower(TreeGrower):
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
         )
-        self.nodes = new_nodes(self.table.shape, 2 * max_leaves)
+        self.nodes = new_nodes(self.table.shape, 2 * max_leaves + 2 * rules.ahead)
         size = self.size
         self.team = new_team(
             searchers=size,
@@ -279,6 +296,10 @@ class BoostedGrower(TreeGrower):
             column=n_rows if table.is_sparse else 0,
             holder=n_rows if table.is_sparse else 0,
             draw=n_features,
+            job=rules.ahead,
+            popped=3 * rules.ahead,
+            taken=2 * rules.ahead,
+            is_left=2 * rules.ahead,
         )
         self.words = self.team.words
         self.score_slots = scores.slots(size)
@@ -300,12 +321,35 @@ class BoostedGrower(TreeGrower):
         ``fall`` is the share of lambda that counts.
         """
         penalty = fall * self.rules.reg_lambda
-        units = choose_units(self.peak, self.desk.arrays.slope, self.scores)
+        units = self._choose_units()
         self._begin_tree(seed, active, units, penalty)
         self.words[:] = 0
         slots, size = self.slots, self.size
-        run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
+        self.team.taken[:] = 0
+        while True:
+            run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
+            if self.words[s.WORD_MODE] == s.FINISHED:
+                break
+            self.parts.add_up(self._partial_sums())
         return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units, penalty)
+
+    def _choose_units(self) -> s.BoostUnits:
+        """Choose the worth of integers, the same for all parts of the table."""
+        largest = self.parts.largest([self.peak.gradient, self.peak.hessian])
+        peak = self.peak._replace(gradient=largest[0], hessian=largest[1])
+        return choose_units(peak, self.desk.arrays.slope, self.scores, self.parts.n_rows)
+
+    def _partial_sums(self) -> list[Array]:
+        """The sums with which the team has come up for air."""
+        words, nodes, n_cells = self.words, self.nodes, self.table.shape.n_cells
+        histograms = self.team.cells.reshape(-1, 2 * n_cells)
+        if words[s.WORD_MODE] == s.ADDING_ROOT:
+            return [words[s.WORD_GRADIENT : s.WORD_HESSIAN + 1], nodes.n_rows[:1]]
+        if words[s.WORD_BUILD] >= 0:
+            return [histograms[words[s.WORD_BUILD_SLOT]]]
+        children = nodes.ahead[self.team.job[: words[s.WORD_JOBS]]]
+        counted = [histograms[slot] for slot in nodes.slot[children] if slot >= 0]
+        return counted + [nodes.n_rows[child : child + 1] for child in children]
 
 
 class Follower:
@@ -420,6 +464,9 @@ def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> di
         steps["search_bound"] = search_bound
     if draws_features(rules):
         steps["choose_features"] = choose_features
+    if rules.ahead:
+        steps |= {"next_split": next_ahead, "settle": settle_ahead}
+        steps |= {"collect": collect, "count_apart": count_apart}
     return steps
 
 
@@ -459,12 +506,14 @@ def make_table(
     shape = s.BoostShape(
         n_rows=table.n_rows,
         n_pages=len(pages),
+        first_row=0,
         n_features=n_features,
         stride=row_stride(table.bundles.n_columns),
         n_columns=table.bundles.n_columns,
         n_cells=table.n_cells,
         n_groups=0 if rules.groups is None else len(rules.groups),
         n_slots=n_slots,
+        most_nodes=2 * max_leaves,
         is_sparse=isinstance(codes, SparseCodes),
     )
     settings = s.BoostSettings(
@@ -475,6 +524,8 @@ def make_table(
         category_rule=CATEGORY_CODES[rules.category_split],
         is_plain=_is_plain(rules),
         draws_features=draws_features(rules),
+        ahead=rules.ahead,
+        is_part=False,
         alpha=rules.reg_alpha,
         min_hessian=rules.min_child_weight,
         min_gain=rules.min_split_gain,
@@ -522,7 +573,7 @@ def _make_page(page: Page[Layout]) -> s.BoostPage:
     return made
 
 
-def choose_units(peak: SlopePeak, slope: Array, scores: RowScores) -> s.BoostUnits:
+def choose_units(peak: SlopePeak, slope: Array, scores: RowScores, n_rows: int) -> s.BoostUnits:
     """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
 
     The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
@@ -532,7 +583,7 @@ def choose_units(peak: SlopePeak, slope: Array, scores: RowScores) -> s.BoostUni
     it is their sums that must fit, which leaves more bits to each row.
     """
     equal_hessians = scores.equal_hessians
-    row_bits = min(scores.n_rows, s.FLUSH_ROWS).bit_length()
+    row_bits = min(n_rows, s.FLUSH_ROWS).bit_length()
     spare = 62 - 2 * row_bits
     hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
     gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)

@@ -18,15 +18,22 @@ from hornbeam.kernels.boosting.histogram import subtract
 from hornbeam.kernels.boosting.nodes import may_split, release_slot
 from hornbeam.kernels.boosting.search import describe, place_of_search
 from hornbeam.kernels.boosting.state import (
+    ADDING,
+    ADDING_ROOT,
+    BY_COLUMNS,
+    BY_ROWS,
+    COLLECTING,
+    COUNTED,
     FINISHED,
     FLAGGING,
     MEMBER_WORDS,
     NODES_AT,
+    PLANTING,
     TABLE_AT,
     TEAM_AT,
     WORD_BUILD,
     WORD_BUILD_SLOT,
-    WORD_BY_COLUMN,
+    WORD_HOW,
     WORD_MODE,
     WORD_NODE,
     WORD_OTHER,
@@ -64,7 +71,8 @@ def count_and_search(slots, build, other, size, rank):
     team, steps = load_team(slots, TEAM_AT), table.steps
     words, n_bundles = team.words, table.draw.n_bundles
     slot, other_slot = words[WORD_BUILD_SLOT], words[WORD_OTHER_SLOT]
-    by_column = words[WORD_BY_COLUMN]
+    by_column = words[WORD_HOW] == BY_COLUMNS
+    by_rows = words[WORD_HOW] == BY_ROWS
     search_build = build >= 0 and may_split(table, nodes, team, build)
     one, two = max(build, int64(0)), max(other, int64(0))
     expect_more_than(table, nodes, team, place_of_search(rank, 0), one)
@@ -85,7 +93,7 @@ def count_and_search(slots, build, other, size, rank):
             if build < 0:
                 break
             feature = int64(team.bundle_feature[k])
-            if not by_column:
+            if by_rows:
                 steps.add_shared(slots, slot, feature, size)
             if sparse or table.is_shared[feature]:
                 steps.fill_default(slots, build, slot, feature)
@@ -150,11 +158,19 @@ def adopt_nodes(slots, build, other, second, size):
 def search_new_nodes(slots, steps, words, build, other, rank, size):
     """Count and search the new nodes, and put them on the frontier.
 
-    Words are read before the last barrier: the first thread changes them after it.
+    Words are read before the last barrier: the first thread changes them after it. Returns True
+    to come up for air with the histogram of a node to which the sums of other parts must be added.
     """
     while (build >= 0 or other >= 0) and atomic_load(words, STOP) == 0:
         second = words[WORD_SECOND]
-        if build >= 0 and not words[WORD_BY_COLUMN]:
+        if build >= 0 and bool(steps.count_apart) and words[WORD_HOW] != COUNTED:
+            steps.count_apart(slots, build, words[WORD_BUILD_SLOT], size, rank)
+            if load_table(slots, TABLE_AT).rules.is_part:
+                if rank == 0:
+                    words[WORD_MODE] = ADDING
+                barrier(words, size)
+                return True
+        elif build >= 0 and words[WORD_HOW] == BY_ROWS:
             steps.count_shared(slots, build, rank)
             barrier(words, size)
         steps.count_and_search(slots, build, other, size, rank)
@@ -164,21 +180,43 @@ def search_new_nodes(slots, steps, words, build, other, rank, size):
         if second >= 0:
             barrier(words, size)
         build, other = second, int64(-1)
+    return False
+
+
+@part
+def plant(slots, steps, words, is_part, mode, rank, size):
+    """Lay out the rows and make the root; True if the sums of other parts are needed for it."""
+    if mode == PLANTING:
+        steps.lay_out_rows(slots, size, rank)
+        barrier(words, size)
+        if is_part:
+            if rank == 0:
+                words[WORD_MODE] = ADDING_ROOT
+            return True
+    if rank == 0:
+        steps.make_root(slots, size)
+    barrier(words, size)
+    return False
 
 
 @kernel
 def grow_boosted(slots, rank, size):
-    """Grow one tree on the slopes of this round; every thread of the team calls this."""
+    """Grow one tree on the slopes of this round; every thread of the team calls this.
+
+    It comes up for air before the tree is finished if there are other parts of the table. When
+    their sums have been added up, it is called again and goes on.
+    """
     slots = bare(slots)
-    steps, words = load_table(slots, TABLE_AT).steps, load_team(slots, TEAM_AT).words
-    steps.lay_out_rows(slots, size, rank)
-    barrier(words, size)
-    if rank == 0:
-        steps.make_root(slots, size)
-    barrier(words, size)
-    build, other = words[WORD_BUILD], int64(-1)
+    table, words = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT).words
+    steps, is_part, mode = table.steps, table.rules.is_part, words[WORD_MODE]
+    if mode != ADDING and plant(slots, steps, words, is_part, mode, rank, size):
+        return
+    build, other = words[WORD_BUILD], words[WORD_OTHER]
+    if mode == ADDING:
+        barrier(words, size)  # the first thread changes words after it
     while True:
-        search_new_nodes(slots, steps, words, build, other, rank, size)
+        if search_new_nodes(slots, steps, words, build, other, rank, size):
+            return
         if rank == 0:
             steps.next_split(slots, size)
         barrier(words, size)
@@ -188,6 +226,11 @@ def grow_boosted(slots, rank, size):
             steps.part_together(slots, words[WORD_NODE], size, rank)
             build, other = words[WORD_BUILD], words[WORD_OTHER]
             barrier(words, size)
+        elif words[WORD_MODE] == COLLECTING:
+            steps.collect(slots, size, rank)
+            if is_part:
+                return
+            build, other = int64(-1), int64(-1)
         else:
             build, other = words[WORD_BUILD], words[WORD_OTHER]
 

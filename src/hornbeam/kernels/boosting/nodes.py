@@ -11,7 +11,10 @@ from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS,
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import leaf_weight
 from hornbeam.kernels.boosting.state import (
+    BY_COLUMNS,
+    BY_ROWS,
     CHUNK,
+    COUNTED,
     FINISHED,
     FLAGGING,
     MEMBER_WORDS,
@@ -23,12 +26,12 @@ from hornbeam.kernels.boosting.state import (
     UNKNOWN,
     WORD_BUILD,
     WORD_BUILD_SLOT,
-    WORD_BY_COLUMN,
     WORD_COUNTS,
     WORD_FLAGS,
     WORD_FREE,
     WORD_GRADIENT,
     WORD_HESSIAN,
+    WORD_HOW,
     WORD_LEAVES,
     WORD_MODE,
     WORD_MOVES,
@@ -166,15 +169,13 @@ def make_leaf(table, nodes, node):
     least = float(table.rules.min_leaf) if judged else 0.0
     nodes.least_rows[node] = least * (1.0 - ROUNDING)
     nodes.label[node] = node
+    nodes.ahead[node] = -1
 
 
 @part
-def plan_search(table, nodes, team, node, left):
+def plan_search(table, nodes, team, node, left, smaller):
     """Decide whose histogram is counted and whose is what remains."""
     words = team.words
-    smaller = left
-    if nodes.n_rows[left] > nodes.n_rows[left + 1]:
-        smaller = left + 1
     larger = 2 * left + 1 - smaller
     search_smaller = may_split(table, nodes, team, smaller)
     search_larger = may_split(table, nodes, team, larger)
@@ -193,6 +194,16 @@ def plan_search(table, nodes, team, node, left):
             words[WORD_SECOND if search_smaller else WORD_BUILD] = larger
 
 
+@part
+def how_to_count(table, nodes, node, size):
+    """Whether threads share out the rows of a node, or the columns."""
+    few = nodes.n_rows[node] < LEAST_SHARED_ROWS
+    spread = few or table.draw.n_bundles >= MANY_COLUMNS
+    if size == 1 or (spread and not table.shape.is_sparse):
+        return int64(BY_COLUMNS)
+    return int64(BY_ROWS)
+
+
 @step(PlanBuild)
 def plan_build(slots, size):
     """Set the stage for counting WORD_BUILD (and subtracting it from WORD_OTHER)."""
@@ -203,10 +214,10 @@ def plan_build(slots, size):
     atomic_store(words, WORD_COUNTS, 0)
     atomic_store(words, WORD_SEARCH, 0)
     if build >= 0:
-        words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
-        few = nodes.n_rows[build] < LEAST_SHARED_ROWS
-        spread = few or table.draw.n_bundles >= MANY_COLUMNS
-        words[WORD_BY_COLUMN] = size == 1 or (spread and not table.shape.is_sparse)
+        words[WORD_BUILD_SLOT], words[WORD_HOW] = nodes.slot[build], COUNTED
+        if nodes.slot[build] < 0:
+            words[WORD_BUILD_SLOT] = take_slot(table, team, build, nodes)
+            words[WORD_HOW] = how_to_count(table, nodes, build, size)
     if table.rules.draws_features:  # otherwise the nodes may ask all that the tree has
         for which in range(2):
             node = build if which == 0 else other
@@ -227,6 +238,40 @@ def ask_for_more(nodes, node, n_left, n_right):
     nodes.least_rows[node] *= seemed / float(min(n_left, n_right))
 
 
+@part
+def has_too_few(table, nodes, node, n_left):
+    """Whether a child would have fewer rows than a leaf must have."""
+    return min(n_left, nodes.n_rows[node] - n_left) < table.rules.min_leaf
+
+
+@part
+def ask_again(nodes, team, node, n_left):
+    """Plan to search a node again, more cautiously."""
+    words = team.words
+    ask_for_more(nodes, node, n_left, nodes.n_rows[node] - n_left)
+    nodes.feature[node] = -1
+    kept = nodes.slot[node] >= 0  # its histogram; otherwise it is counted again
+    words[WORD_SECOND] = -1
+    words[WORD_BUILD] = -1 if kept else node
+    words[WORD_OTHER] = node if kept else -1
+    words[WORD_OTHER_SLOT] = nodes.slot[node]
+
+
+@part
+def make_children(table, nodes, team, node, n_left):
+    """Make the children of a node; returns the left one."""
+    words = team.words
+    if nodes.missing_left[node] == UNKNOWN:
+        nodes.missing_left[node] = 2 * n_left >= nodes.n_rows[node]
+    left = words[WORD_NODES]
+    words[WORD_NODES] += 2
+    words[WORD_LEAVES] += 1
+    nodes.child[node] = left
+    for side in range(2):
+        make_child(table, nodes, node, left + side, n_left, side == 0)
+    return left
+
+
 @step(SettleSplit)
 def settle_split(slots, node, n_left, size):
     """Make the children of a node whose rows are flagged.
@@ -235,28 +280,23 @@ def settle_split(slots, node, n_left, size):
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team = load_team(slots, TEAM_AT)
-    words = team.words
-    n_right = nodes.n_rows[node] - n_left
-    if min(n_left, n_right) < table.rules.min_leaf:
-        ask_for_more(nodes, node, n_left, n_right)
-        nodes.feature[node] = -1
-        kept = nodes.slot[node] >= 0  # its histogram; otherwise it is counted again
-        words[WORD_SECOND] = -1
-        words[WORD_BUILD] = -1 if kept else node
-        words[WORD_OTHER] = node if kept else -1
-        words[WORD_OTHER_SLOT] = nodes.slot[node]
-        table.steps.plan_build(slots, size)
-        return
-    if nodes.missing_left[node] == UNKNOWN:
-        nodes.missing_left[node] = n_left >= n_right
-    left = words[WORD_NODES]
-    words[WORD_NODES] += 2
-    words[WORD_LEAVES] += 1
-    nodes.child[node] = left
-    for side in range(2):
-        make_child(table, nodes, node, left + side, n_left, side == 0)
-    plan_search(table, nodes, team, node, left)
+    if has_too_few(table, nodes, node, n_left):
+        ask_again(nodes, team, node, n_left)
+    else:
+        left = make_children(table, nodes, team, node, n_left)
+        smaller = left + (1 if nodes.n_rows[left] > nodes.n_rows[left + 1] else 0)
+        plan_search(table, nodes, team, node, left, smaller)
     table.steps.plan_build(slots, size)
+
+
+@part
+def mark_split(slots, table, nodes, team, node):
+    """Note to which side each code goes at a node's split, as a table."""
+    feature = nodes.feature[node]
+    if table.is_category[feature] or table.is_shared[feature]:
+        table.steps.mark_sides(slots, node)
+    else:
+        mark_number(table, nodes, team, node)
 
 
 @step(NextSplit)
@@ -276,11 +316,7 @@ def next_split(slots, size):
         if node < 0:
             return
         words[WORD_NODE] = node
-        feature = nodes.feature[node]
-        if table.is_category[feature] or table.is_shared[feature]:
-            steps.mark_sides(slots, node)
-        else:
-            mark_number(table, nodes, team, node)
+        mark_split(slots, table, nodes, team, node)
         if table.shape.is_sparse and not steps.prepare_sparse(slots, node, size):
             words[WORD_MODE] = SEARCHING
             return

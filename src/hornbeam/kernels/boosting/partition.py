@@ -13,6 +13,7 @@ from numba import int64, uint64
 
 from hornbeam.kernels.boosting.state import (
     CHUNK,
+    COLLECTING,
     NODES_AT,
     ROWS_AT,
     TABLE_AT,
@@ -21,6 +22,7 @@ from hornbeam.kernels.boosting.state import (
     WORD_FLAGS,
     WORD_GRADIENT,
     WORD_HESSIAN,
+    WORD_MODE,
     WORD_MOVES,
     load_nodes,
     load_rows,
@@ -49,7 +51,8 @@ def pack_slopes(table, rows, row):
 @part
 def is_drawn(table, row):
     """Whether a row takes part in this tree."""
-    return int64(derive(table.draw.seed, row) >> uint64(33)) < table.draw.rows_below
+    key = derive(table.draw.seed, table.shape.first_row + row)
+    return int64(key >> uint64(33)) < table.draw.rows_below
 
 
 @step(LayOutRows)
@@ -264,7 +267,7 @@ def part_alone(table, rows, nodes, team, node):
 
 @step(PartTogether)
 def part_together(slots, node, size, rank):
-    """Part a large node by all threads: flag its rows, make its children, move the rows."""
+    """Part a node by all threads: flag its rows, make its children if it is its turn, move rows."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     words = team.words
@@ -276,10 +279,13 @@ def part_together(slots, node, size, rank):
     barrier(words, size)
     if atomic_load(words, STOP) != 0:
         return  # nobody waited: some rows may not be flagged
+    ahead = words[WORD_MODE] == COLLECTING
     if rank == 0:
-        table.steps.settle(slots, node, note_left(table, rows, nodes, node), size)
+        n_left = note_left(table, rows, nodes, node)
+        if not ahead:
+            table.steps.settle(slots, node, n_left, size)
     barrier(words, size)
-    page, passed, some = int64(0), int64(0), nodes.child[node] != 0
+    page, passed, some = int64(0), int64(0), ahead or nodes.child[node] != 0
     while some:
         chunk = atomic_add(words, WORD_MOVES, 1)
         page, passed = page_of_rows(table, nodes, node, chunk, page, passed)

@@ -39,12 +39,14 @@ class BoostShape(NamedTuple):
 
     n_rows: int
     n_pages: int
+    first_row: int  # number of the first row in the whole table, of which this may be a part
     n_features: int
     stride: int  # from row to row of by_row
     n_columns: int  # of by_row
     n_cells: int
     n_groups: int  # 0: no interaction constraints
     n_slots: int  # histograms that are kept for subtraction
+    most_nodes: int  # children that are counted ahead of their turn wait beyond these
     is_sparse: bool  # there are entries instead of by_row and by_column
 
 
@@ -58,6 +60,8 @@ class BoostSettings(NamedTuple):
     category_rule: int  # see CATEGORY_CODES
     is_plain: bool  # gains need no bounds and no step limit
     draws_features: bool  # levels or nodes draw features, or groups restrict them
+    ahead: int  # nodes that are parted and counted together; 0: each when it is its turn
+    is_part: bool  # the sums of other parts of the table must be added to those of this one
     alpha: float
     min_hessian: float
     min_gain: float
@@ -141,6 +145,7 @@ class BoostNodes(NamedTuple):
     child: I4  # first of two children, 0 for a leaf
     slot: I4  # where its histogram is kept, -1: nowhere
     label: I4  # of its rows in BoostTeam.holder
+    ahead: I4  # the child that has been counted and waits, -1: none
     feature: I4  # of the best split found, -1: none
     cut: I4  # codes up to this one go left (numbers)
     missing_left: U1
@@ -207,6 +212,10 @@ class BoostTeam(NamedTuple):
     column: U1  # codes of one feature of a sparse table, by row ...
     holder: I4  # ... and the label of the node that holds the row
     draw: U8  # keys of features while some are drawn
+    job: I4  # nodes that are parted and counted ahead of their turn
+    popped: I4  # of the frontier, to look for them
+    taken: U1  # per child that may wait: whether it does ...
+    is_left: U1  # ... and is the left one
     searched: BoostSearched
     best: BoostBest
 
@@ -224,7 +233,7 @@ WORD_MODE = 105
 WORD_BUILD = 106  # node whose histogram is counted, -1: none
 WORD_OTHER = 107  # node whose histogram is what remains, or is there already; -1: none
 WORD_SECOND = 108  # a second node to be counted; -1: none
-WORD_BY_COLUMN = 109  # threads share out columns, not rows
+WORD_HOW = 109  # it is counted: BY_ROWS, ..
 WORD_BUILD_SLOT = 110
 WORD_OTHER_SLOT = 111
 WORD_NODES = 112
@@ -232,10 +241,15 @@ WORD_LEAVES = 113
 WORD_TAIL = 114  # of the frontier
 WORD_FREE = 115  # free slots
 WORD_DRAWN = 116  # rows drawn for this tree
+WORD_JOBS = 117  # nodes that are counted ahead
+WORD_LABEL = 118  # labels that their children have got
 N_WORDS = 128
 
-# WORD_MODE
-FINISHED, FLAGGING, SEARCHING = 0, 1, 2
+# WORD_MODE: what the team does next. Where there are other parts of the table, it comes up for air
+# at ADDING_ROOT and ADDING, for their sums to be added, and is called again to go on.
+PLANTING, ADDING_ROOT, SEARCHING, FLAGGING, COLLECTING, ADDING, FINISHED = range(7)
+# WORD_HOW: threads share out columns or rows, or the histogram is there
+BY_ROWS, BY_COLUMNS, COUNTED = range(3)
 
 UNKNOWN = 2
 MISSING = 255  # code of a missing value

@@ -55,6 +55,18 @@ class CountColumns(Protocol):
     ) -> None: ...
 
 
+class CountApart(Protocol):
+    """Make a node's histogram in a slot with all threads, to be searched later."""
+
+    def __call__(self, slots: Slots, node: int, slot: int, size: int, rank: int) -> None: ...
+
+
+class Collect(Protocol):
+    """Part and count the nodes that come next, with all threads."""
+
+    def __call__(self, slots: Slots, size: int, rank: int) -> None: ...
+
+
 class AddShared(Protocol):
     """Add up the histograms of all threads for one feature."""
 
@@ -154,6 +166,8 @@ class BoostSteps(NamedTuple):
     count_shared: CountShared | None = None
     count_columns: CountColumns | None = None
     add_shared: AddShared | None = None
+    count_apart: CountApart | None = None  # where nodes are counted ahead of their turn
+    collect: Collect | None = None
     empty_shared: EmptyShared | None = None
     fill_default: FillDefault | None = None
     count_held: CountHeld | None = None  # None: the rows of a side are judged by its hessian
