@@ -69,8 +69,8 @@ _LEAST_HESSIAN_BITS = 15
 _MOST_GRADIENT_BITS = 30
 _LEAST_BITS = 4  # of the hessian of a row of usual weight, or units are chosen more finely
 _TOO_HEAVY = (
-    "One row weighs so much more than others that the rows of each cell must be counted, which is "
-    "not done across the parts of a table: give such rows less weight, or learn from one part."
+    "One row weighs so much more than others that all must be seen together, but the rows of this "
+    "table are in several parts: give such rows less weight, or learn from one part."
 )
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
@@ -250,7 +250,8 @@ class BoostedGrower(TreeGrower):
         self.rules, self.scores = rules, scores
         n_slots = 2 * rules.ahead + int(max(4, min(max_leaves, _POOL_BYTES // (16 * n_cells))))
         least = rules.min_samples_leaf
-        counted = least > 1 and weighs_too_much(scores.heaviest, n_rows, least)
+        (self.heaviest,) = parts.largest([scores.heaviest])
+        counted = least > 1 and weighs_too_much(self.heaviest, parts.n_rows, least)
         if counted and parts.are_many:
             raise ValueError(_TOO_HEAVY)
         steps = _steps(table, rules, self.size, counted)
@@ -334,10 +335,15 @@ class BoostedGrower(TreeGrower):
         return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units, penalty)
 
     def _choose_units(self) -> s.BoostUnits:
-        """Choose the worth of integers, the same for all parts of the table."""
-        largest = self.parts.largest([self.peak.gradient, self.peak.hessian])
-        peak = self.peak._replace(gradient=largest[0], hessian=largest[1])
-        return choose_units(peak, self.desk.arrays.slope, self.scores, self.parts.n_rows)
+        """Choose what one unit of a gradient and of a hessian is worth, in all parts alike."""
+        scores, peak = self.scores, self.peak
+        least = peak.hessian if scores.n_rows else np.inf  # if all are equal
+        numbers = [peak.gradient, peak.hessian, -least, not scores.equal_hessians]
+        gradient, hessian, least, uneven = self.parts.largest(numbers)
+        equal = not uneven and hessian == -least
+        peak = peak._replace(gradient=gradient, hessian=hessian)
+        slope = None if self.parts.are_many else self.desk.arrays.slope
+        return choose_units(peak, slope, self.parts.n_rows, equal, self.heaviest)
 
     def _partial_sums(self) -> list[Array]:
         """The sums with which the team has come up for air."""
@@ -573,7 +579,9 @@ def _make_page(page: Page[Layout]) -> s.BoostPage:
     return made
 
 
-def choose_units(peak: SlopePeak, slope: Array, scores: RowScores, n_rows: int) -> s.BoostUnits:
+def choose_units(
+    peak: SlopePeak, slope: Array | None, n_rows: int, equal_hessians: bool, heaviest: float
+) -> s.BoostUnits:
     """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
 
     The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
@@ -582,14 +590,15 @@ def choose_units(peak: SlopePeak, slope: Array, scores: RowScores, n_rows: int) 
     there are would fit. Where a few rows weigh so much that little would be left of the others,
     it is their sums that must fit, which leaves more bits to each row.
     """
-    equal_hessians = scores.equal_hessians
     row_bits = min(n_rows, s.FLUSH_ROWS).bit_length()
     spare = 62 - 2 * row_bits
     hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
     gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)
     gradient_unit = unit(peak.gradient, gradient_bits)
     hessian_unit = peak.hessian if equal_hessians else unit(peak.hessian, hessian_bits)
-    if not equal_hessians and scores.heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
+    if not equal_hessians and heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
+        if slope is None:  # of all rows, which are in several parts
+            raise ValueError(_TOO_HEAVY)
         gradients, hessians = np.abs(slope).reshape(-1, 2).sum(axis=0, dtype=STAT)
         gradient_unit = min(gradient_unit, unit(gradients, row_bits + gradient_bits - 1))
         hessian_unit = min(hessian_unit, unit(hessians, row_bits + hessian_bits - 1))
