@@ -8,7 +8,7 @@ import pytest
 
 import hornbeam as hb
 from hornbeam.boosting.build import build_trees
-from hornbeam.boosting.grower import BoostRules
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.data.coding import encode_bins
 from hornbeam.tree.storage import TREE_FIELDS
 from hornbeam.tree.validate import validate_tree

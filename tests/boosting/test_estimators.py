@@ -14,7 +14,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import hornbeam as hb
-from hornbeam.boosting.grower import BoostedGrower, BoostRules
+from hornbeam.boosting.grower import BoostedGrower
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import code_table
 from hornbeam.losses import resolve

@@ -13,8 +13,8 @@ import pytest
 import hornbeam as hb
 from hornbeam import losses
 from hornbeam.boosting.defaults import Shape, settle
-from hornbeam.boosting.grower import BoostRules
 from hornbeam.boosting.rows import heaviest, weighs_too_much
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.data.coding import encode_bins
 from hornbeam.dtypes import THRESHOLD
 from hornbeam.kernels.boosting.state import FLUSH_ROWS

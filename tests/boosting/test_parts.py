@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from hornbeam import losses
-from hornbeam.boosting.grower import BoostedGrower, BoostRules, GrownTree
+from hornbeam.boosting.grower import BoostedGrower, GrownTree
 from hornbeam.boosting.parts import OnePart
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import CodedTable, code_table
 from hornbeam.data.pages import Pages, cut_at

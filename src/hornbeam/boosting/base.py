@@ -22,7 +22,7 @@ from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
-from hornbeam.boosting.grower import USUAL_KERNELS, BoostRules
+from hornbeam.boosting.grower import USUAL_KERNELS
 from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.presets import preset_parameters
@@ -38,6 +38,7 @@ from hornbeam.boosting.rows import (
     read_init,
     warn_of_heaviest,
 )
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS

@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hornbeam.boosting.grower import BoostRules, GrownTree
+from hornbeam.boosting.grower import GrownTree
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.data.coding import Codes
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import (

@@ -25,12 +25,12 @@ import numpy as np
 from hornbeam.boosting.defaults import ALTERNATE, SYMMETRIC
 from hornbeam.boosting.grower import (
     BoostedGrower,
-    BoostRules,
     Follower,
     GrownTree,
     TreeGrower,
 )
 from hornbeam.boosting.leaf_rules import keep_order, leaf_values
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.symmetric import SymmetricGrower
 from hornbeam.boosting.table import CodedTable

@@ -7,19 +7,20 @@ values of its leaves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
 from hornbeam.boosting.bundles import Bundles
 from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
+from hornbeam.boosting.rules import BoostRules, draws_features, is_plain, most_leaves
 from hornbeam.boosting.scores import RowScores, paying_threads
-from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
-from hornbeam.data.pages import Page
-from hornbeam.data.sparse_coding import SparseCodes
-from hornbeam.dtypes import ROW, STAT, Array
+from hornbeam.boosting.table import CodedTable
+from hornbeam.boosting.units import TOO_HEAVY, choose_units
+from hornbeam.dtypes import ROW, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.ahead import collect, count_apart, next_ahead, settle_ahead
@@ -54,24 +55,15 @@ from hornbeam.kernels.boosting.sparse import (
 )
 from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.slopes import SlopePeak
-from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import run_team
 from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays, set_fields
 
-_UNLIMITED = 2**31 - 1
 _SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth
 _SECONDS_PER_ROW = 20e-9  # parted on every level
 _SECONDS_PER_CELL = 3e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
-_LEAST_HESSIAN_BITS = 15
-_MOST_GRADIENT_BITS = 30
-_LEAST_BITS = 4  # of the hessian of a row of usual weight, or units are chosen more finely
-_TOO_HEAVY = (
-    "One row weighs so much more than others that all must be seen together, but the rows of this "
-    "table are in several parts: give such rows less weight, or learn from one part."
-)
 _WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 _USUAL_STEPS = {
@@ -83,34 +75,6 @@ _USUAL_STEPS = {
     "next_split": next_split,
     "settle": settle_split,
 }
-
-
-@dataclass(frozen=True)
-class BoostRules:
-    """The parameters of growing, resolved to numbers."""
-
-    max_leaf_nodes: int | None = 31
-    max_depth: int | None = None
-    levels: int | None = None  # the depth of symmetric trees
-    min_samples_leaf: int = 5
-    min_child_weight: float = 1e-3
-    min_split_gain: float = 0.0
-    reg_lambda: float = 1.0
-    lambda_falls: bool = False  # with the hessians, see `boosting.engine`
-    reg_alpha: float = 0.0
-    max_delta_step: float = 0.0
-    growth: str = "leaf"
-    subsample: float = 1.0
-    colsample_bytree: float = 1.0
-    colsample_bylevel: float = 1.0
-    colsample_bynode: float = 1.0
-    category_split: str = "subset"
-    category_smooth: float = 10.0
-    category_l2: float = 10.0
-    monotone: Array | None = None
-    groups: Array | None = None  # interaction constraints: bool (n_groups, n_features)
-    draw_number: Array | None = None  # by which each feature is drawn; None: its place
-    ahead: int = 0  # nodes that are counted together ahead of their turn; 0: none is
 
 
 class GrownTree:
@@ -253,7 +217,7 @@ class BoostedGrower(TreeGrower):
         (self.heaviest,) = parts.largest([scores.heaviest])
         counted = least > 1 and weighs_too_much(self.heaviest, parts.n_rows, least)
         if counted and parts.are_many:
-            raise ValueError(_TOO_HEAVY)
+            raise ValueError(TOO_HEAVY)
         steps = _steps(table, rules, self.size, counted)
         compile_all(_kernels(steps, followed))
         self.pages = make_pages(table)
@@ -396,51 +360,6 @@ class Follower:
         )
 
 
-def new_nodes(shape: s.BoostShape, most: int, **lengths: int) -> s.BoostNodes:
-    """Room for so many nodes; ``lengths`` are of arrays that are longer or shorter than usual."""
-    usual = dict.fromkeys(s.BoostNodes._fields, most)
-    usual |= dict.fromkeys(("first", "last", "middle"), most * shape.n_pages)
-    usual |= {"member": most * s.MEMBER_WORDS, "groups": most * shape.n_groups}
-    nodes: s.BoostNodes = new_arrays(s.BoostNodes, usual | lengths)
-    return nodes
-
-
-def new_team(searchers: int = 0, **lengths: int) -> s.BoostTeam:
-    """What threads share, with arrays of these lengths; ``searchers`` of them look for splits."""
-    names = [name for name in s.BoostTeam._fields if name not in ("searched", "best")]
-    room = s.LINE * searchers
-    team: s.BoostTeam = new_arrays(
-        s.BoostTeam,
-        dict.fromkeys(names, 0) | lengths,
-        searched=new_arrays(s.BoostSearched, dict.fromkeys(s.BoostSearched._fields, room)),
-        best=new_arrays(
-            s.BoostBest,
-            dict.fromkeys(s.BoostBest._fields, room) | {"member": room * s.MEMBER_WORDS},
-        ),
-    )
-    return team
-
-
-def most_leaves(rules: BoostRules, n_rows: int) -> int:
-    """How many leaves a tree can have."""
-    most = max(2, n_rows // max(1, rules.min_samples_leaf))
-    if rules.max_depth is not None and rules.max_depth < 31:
-        most = min(most, 2**rules.max_depth)
-    if rules.max_leaf_nodes is not None:
-        most = min(most, rules.max_leaf_nodes)
-    return max(2, most)
-
-
-def _is_plain(rules: BoostRules) -> bool:
-    """Whether nothing binds the values of leaves but lambda."""
-    return rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
-
-
-def draws_features(rules: BoostRules) -> bool:
-    """Whether nodes of a tree may ask different features."""
-    return min(rules.colsample_bylevel, rules.colsample_bynode) < 1.0 or rules.groups is not None
-
-
 def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> dict[str, Any]:
     """The steps of growth by their names: only what this fit needs is compiled."""
     sparse, draws = table.is_sparse, rules.subsample < 1.0
@@ -466,7 +385,7 @@ def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> di
         steps["search_category"] = search_category
     if counted:
         steps["count_held"] = count_held
-    if counted or not _is_plain(rules):
+    if counted or not is_plain(rules):
         steps["search_bound"] = search_bound
     if draws_features(rules):
         steps["choose_features"] = choose_features
@@ -493,132 +412,3 @@ def _kernels(steps: dict[str, Any], followed: bool = False) -> list[Kernel]:
 
 # What every fit needs, so that compiling can begin before the data are read.
 USUAL_KERNELS = _kernels(_USUAL_STEPS)
-
-
-def make_table(
-    table: CodedTable,
-    pages: list[s.BoostPage],
-    rules: BoostRules,
-    max_leaves: int,
-    n_slots: int,
-    steps: BoostSteps,
-) -> s.BoostTable:
-    """The table and the rules as kernels read them; ``pages`` must be kept as long."""
-    codes, n_features = table.codes, table.n_features
-    monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
-    groups = np.zeros(0) if rules.groups is None else rules.groups
-    draw_number = np.arange(n_features) if rules.draw_number is None else rules.draw_number
-    default = codes.zero_code if isinstance(codes, SparseCodes) else table.bundles.default
-    shape = s.BoostShape(
-        n_rows=table.n_rows,
-        n_pages=len(pages),
-        first_row=0,
-        n_features=n_features,
-        stride=row_stride(table.bundles.n_columns),
-        n_columns=table.bundles.n_columns,
-        n_cells=table.n_cells,
-        n_groups=0 if rules.groups is None else len(rules.groups),
-        n_slots=n_slots,
-        most_nodes=2 * max_leaves,
-        is_sparse=isinstance(codes, SparseCodes),
-    )
-    settings = s.BoostSettings(
-        max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
-        max_leaves=max_leaves,
-        min_leaf=max(1, rules.min_samples_leaf),
-        growth=GROWTH_CODES.get(rules.growth, BEST_FIRST),
-        category_rule=CATEGORY_CODES[rules.category_split],
-        is_plain=_is_plain(rules),
-        draws_features=draws_features(rules),
-        ahead=rules.ahead,
-        is_part=False,
-        alpha=rules.reg_alpha,
-        min_hessian=rules.min_child_weight,
-        min_gain=rules.min_split_gain,
-        max_step=rules.max_delta_step,
-        category_lambda=rules.category_l2,
-        category_smooth=rules.category_smooth,
-    )
-    return s.BoostTable(
-        pages=make_slots(*pages),
-        border=table.pages.border,
-        column=np.ascontiguousarray(table.bundles.column, np.int64),
-        is_shared=table.bundles.is_shared,
-        offset=table.bundles.offset,
-        width=table.bundles.width,
-        n_codes=codes.n_codes,
-        cell_start=table.cell_start,
-        is_category=codes.is_category,
-        monotone=np.ascontiguousarray(monotone, np.int64),
-        groups=np.ascontiguousarray(groups, np.uint8).ravel(),
-        draw_number=np.ascontiguousarray(draw_number, np.int64),
-        default=default,
-        shape=shape,
-        rules=settings,
-        steps=steps,
-    )
-
-
-def make_pages(table: CodedTable) -> list[s.BoostPage]:
-    """The pages of a table as kernels read them."""
-    return [_make_page(page) for page in table.pages]
-
-
-def _make_page(page: Page[Layout]) -> s.BoostPage:
-    layout, arrays = page.codes, {}
-    if isinstance(layout, DenseLayout):
-        arrays = {"by_row": layout.by_row.ravel(), "by_column": layout.by_column.ravel()}
-    else:
-        names = ("column_start", "column_row", "column_code")
-        arrays = {name: getattr(layout.codes, name) for name in names}
-        arrays |= {"entry_start": layout.entry_start, "entry_cell": layout.entry_cell}
-    missing = [name for name in s.BoostPage._fields[2:] if name not in arrays]
-    made: s.BoostPage = new_arrays(
-        s.BoostPage, dict.fromkeys(missing, 0), start=page.start, n_rows=page.n_rows, **arrays
-    )
-    return made
-
-
-def choose_units(
-    peak: SlopePeak, slope: Array | None, n_rows: int, equal_hessians: bool, heaviest: float
-) -> s.BoostUnits:
-    """Choose what one unit of a gradient and of a hessian is worth, and the lanes.
-
-    The sums of as many rows as a tile can hold must fit into a word of 64 bits: those of
-    the hessians into the lane, those of the gradients and a sign into the rest. Where all
-    hessians are equal, they are just 1. As a rule, as many rows with the largest slopes as
-    there are would fit. Where a few rows weigh so much that little would be left of the others,
-    it is their sums that must fit, which leaves more bits to each row.
-    """
-    row_bits = min(n_rows, s.FLUSH_ROWS).bit_length()
-    spare = 62 - 2 * row_bits
-    hessian_bits = 1 if equal_hessians else max(_LEAST_HESSIAN_BITS, spare // 2 - 1)
-    gradient_bits = min(_MOST_GRADIENT_BITS, spare - hessian_bits)
-    gradient_unit = unit(peak.gradient, gradient_bits)
-    hessian_unit = peak.hessian if equal_hessians else unit(peak.hessian, hessian_bits)
-    if not equal_hessians and heaviest > 2.0 ** (hessian_bits - _LEAST_BITS):
-        if slope is None:  # of all rows, which are in several parts
-            raise ValueError(_TOO_HEAVY)
-        gradients, hessians = np.abs(slope).reshape(-1, 2).sum(axis=0, dtype=STAT)
-        gradient_unit = min(gradient_unit, unit(gradients, row_bits + gradient_bits - 1))
-        hessian_unit = min(hessian_unit, unit(hessians, row_bits + hessian_bits - 1))
-    return make_units(gradient_unit, hessian_unit, row_bits + hessian_bits)
-
-
-def make_units(gradient: float, hessian: float, lane: int = 0) -> s.BoostUnits:
-    """What integers are worth, and what slopes are multiplied with to become integers."""
-    return s.BoostUnits(
-        lane=lane,
-        gradient=gradient,
-        hessian=hessian,
-        gradient_scale=1 / gradient,
-        hessian_scale=1 / hessian,
-    )
-
-
-def unit(largest: Any, bits: int) -> float:
-    """The power of two that brings the largest number just below ``2**bits``."""
-    if largest <= 0.0:
-        return 1.0
-    exponent = int(np.frexp(float(largest))[1])  # largest < 2**exponent
-    return float(2.0 ** (exponent - bits))

@@ -11,21 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.boosting.grower import (
-    BoostRules,
-    GrownTree,
-    TreeGrower,
-    draws_features,
-    make_pages,
-    make_table,
-    make_units,
-    most_leaves,
-    new_nodes,
-    new_team,
-    unit,
-)
+from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
+from hornbeam.boosting.grower import GrownTree, TreeGrower
+from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
+from hornbeam.boosting.units import make_units, unit
 from hornbeam.dtypes import ROW, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hornbeam.boosting.engine import Course, RoundReport, Rounds, boost
-from hornbeam.boosting.grower import BoostRules
 from hornbeam.boosting.rows import TrainingRows
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.dtypes import Array
 
 USUAL_RATE = 0.1

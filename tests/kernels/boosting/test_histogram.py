@@ -11,7 +11,8 @@ import scipy.sparse
 
 from hornbeam import losses
 from hornbeam.boosting import scores as scoring
-from hornbeam.boosting.grower import BoostedGrower, BoostRules
+from hornbeam.boosting.grower import BoostedGrower
+from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import CodedTable, _lay_out, code_table, no_bundles
 from hornbeam.data.coding import Codes, encode_bins
