@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.defaults import ALTERNATE, SYMMETRIC
+from hornbeam.boosting.follower import Follower
 from hornbeam.boosting.grower import (
     BoostedGrower,
-    Follower,
     GrownTree,
     TreeGrower,
 )

@@ -56,15 +56,13 @@ from hornbeam.kernels.boosting.sparse import (
 from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
-from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import run_team
-from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays, set_fields
+from hornbeam.runtime.views import declared_signatures, make_slots, set_fields
 
 _SECONDS_PER_PAIR = 1.5e-9  # of a (row, feature) pair in a tree of usual depth
-_SECONDS_PER_ROW = 20e-9  # parted on every level
+SECONDS_PER_ROW = 20e-9  # parted on every level
 _SECONDS_PER_CELL = 3e-9  # of a histogram cell, searched and subtracted
 _POOL_BYTES = 1 << 29  # histograms kept for subtraction
-_WALKED = ("child", "feature", "cut", "missing_left", "member")  # of the nodes
 
 _USUAL_STEPS = {
     "make_root": make_root,
@@ -190,7 +188,7 @@ class BoostedGrower(TreeGrower):
     """Arrays and threads for growing trees on one table.
 
     One that works ``alone`` has a thread of its own beside other growers of the same scores;
-    of one that is ``followed``, other rows follow the trees (`Follower`).
+    of one that is ``followed``, other rows follow the trees (`boosting.follower`).
     """
 
     def __init__(
@@ -208,7 +206,7 @@ class BoostedGrower(TreeGrower):
             rules = replace(rules, ahead=max(1, rules.ahead))
         n_rows, n_features, n_cells = table.n_rows, table.n_features, table.n_cells
         max_leaves = most_leaves(rules, parts.n_rows)
-        seconds = table.n_pairs * _SECONDS_PER_PAIR + n_rows * _SECONDS_PER_ROW
+        seconds = table.n_pairs * _SECONDS_PER_PAIR + n_rows * SECONDS_PER_ROW
         self.seconds = seconds + 2 * min(max_leaves, 64) * n_cells * _SECONDS_PER_CELL
         self.size = 1 if alone else paying_threads(n_jobs, self.seconds)
         self.rules, self.scores = rules, scores
@@ -320,44 +318,6 @@ class BoostedGrower(TreeGrower):
         children = nodes.ahead[self.team.job[: words[s.WORD_JOBS]]]
         counted = [histograms[slot] for slot in nodes.slot[children] if slot >= 0]
         return counted + [nodes.n_rows[child : child + 1] for child in children]
-
-
-class Follower:
-    """Rows whose scores follow trees by walking down each of them."""
-
-    def __init__(self, table: CodedTable, scores: RowScores, n_jobs: int | None) -> None:
-        self.pages = make_pages(table)
-        self.table = make_table(table, self.pages, BoostRules(), 2, 1, BoostSteps())
-        self.seconds = table.n_rows * _SECONDS_PER_ROW
-        size = paying_threads(n_jobs, self.seconds)
-        self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
-        self.team = new_team(words=s.N_WORDS)
-        self.score_slots = scores.slots(size)
-        self._make_nodes(0)
-        compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)
-
-    def _make_nodes(self, most: int) -> None:
-        """Make room for trees of so many nodes."""
-        lengths = dict.fromkeys(s.BoostNodes._fields, 0) | dict.fromkeys(_WALKED, most)
-        lengths["member"] *= s.MEMBER_WORDS
-        self.nodes: s.BoostNodes = new_arrays(s.BoostNodes, lengths)
-        self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
-
-    def follow(self, tree: GrownTree, values: Array, which: int) -> None:
-        """Add the values of a tree's leaves to score ``which`` of every row."""
-        if len(tree.child) > len(self.nodes.child):
-            self._make_nodes(2 * len(tree.child))
-        for name in _WALKED:
-            array = getattr(tree, name)
-            getattr(self.nodes, name)[: array.size] = array.ravel()
-        slots, own, words = self.slots, self.score_slots, self.team.words
-        words[:] = 0
-        run_team(
-            lambda rank: rounds.follow(slots, own[rank], values, which),
-            len(own),
-            words,
-            self.seconds,
-        )
 
 
 def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> dict[str, Any]:
