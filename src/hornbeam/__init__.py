@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "BaggingClassifier": "hornbeam.bagging.estimators",
-    "BaggingRegressor": "hornbeam.bagging.estimators",
+    "BaggingClassifier": "hornbeam.combine.bagging.estimators",
+    "BaggingRegressor": "hornbeam.combine.bagging.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from hornbeam import criteria as criteria
     from hornbeam import information as information
     from hornbeam import losses as losses
-    from hornbeam.bagging.estimators import BaggingClassifier as BaggingClassifier
-    from hornbeam.bagging.estimators import BaggingRegressor as BaggingRegressor
     from hornbeam.boosting.constraints import check_constraints as check_constraints
     from hornbeam.boosting.estimators import (
         GradientBoostingClassifier as GradientBoostingClassifier,
@@ -58,6 +56,8 @@ if TYPE_CHECKING:
         GradientBoostingRegressor as GradientBoostingRegressor,
     )
     from hornbeam.boosting.ranker import GradientBoostingRanker as GradientBoostingRanker
+    from hornbeam.combine.bagging.estimators import BaggingClassifier as BaggingClassifier
+    from hornbeam.combine.bagging.estimators import BaggingRegressor as BaggingRegressor
     from hornbeam.errors import ModelFileError as ModelFileError
     from hornbeam.explain.split import explain_split as explain_split
     from hornbeam.forest.embedding import RandomTreesEmbedding as RandomTreesEmbedding

@@ -14,8 +14,8 @@ UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 
 # Where the estimators live, so that a file can be loaded before anyone imported them.
 MODULES = {
-    "BaggingClassifier": "hornbeam.bagging.estimators",
-    "BaggingRegressor": "hornbeam.bagging.estimators",
+    "BaggingClassifier": "hornbeam.combine.bagging.estimators",
+    "BaggingRegressor": "hornbeam.combine.bagging.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.bagging.sampling import SampleSize
+from hornbeam.data.sampling import SampleSize
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
