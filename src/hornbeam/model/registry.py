@@ -14,6 +14,8 @@ UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 
 # Where the estimators live, so that a file can be loaded before anyone imported them.
 MODULES = {
+    "AdaBoostClassifier": "hornbeam.combine.adaboost.classifier",
+    "AdaBoostRegressor": "hornbeam.combine.adaboost.regressor",
     "BaggingClassifier": "hornbeam.combine.bagging.estimators",
     "BaggingRegressor": "hornbeam.combine.bagging.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
