@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "BaggingClassifier": "hornbeam.bagging.estimators",
-    "BaggingRegressor": "hornbeam.bagging.estimators",
+    "AdaBoostClassifier": "hornbeam.combine.adaboost.classifier",
+    "AdaBoostRegressor": "hornbeam.combine.adaboost.regressor",
+    "BaggingClassifier": "hornbeam.combine.bagging.estimators",
+    "BaggingRegressor": "hornbeam.combine.bagging.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
@@ -34,13 +36,14 @@ _PUBLIC = {
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
     "load": "hornbeam.model.modelfile",
+    "plot_margins": "hornbeam.combine.adaboost.margins",
     "plot_tree": "hornbeam.output.drawing",
     "prune_cost_complexity": "hornbeam.tree.pruning.functions",
     "prune_pessimistic": "hornbeam.tree.pruning.functions",
     "prune_reduced_error": "hornbeam.tree.pruning.functions",
     "tree_svg": "hornbeam.output.svg",
 }
-_MODULES = ("criteria", "information", "losses")
+_MODULES = ("criteria", "information", "losses", "theory")
 
 __all__ = ["__version__", *sorted(_PUBLIC), *_MODULES]
 
@@ -48,8 +51,7 @@ if TYPE_CHECKING:
     from hornbeam import criteria as criteria
     from hornbeam import information as information
     from hornbeam import losses as losses
-    from hornbeam.bagging.estimators import BaggingClassifier as BaggingClassifier
-    from hornbeam.bagging.estimators import BaggingRegressor as BaggingRegressor
+    from hornbeam import theory as theory
     from hornbeam.boosting.constraints import check_constraints as check_constraints
     from hornbeam.boosting.estimators import (
         GradientBoostingClassifier as GradientBoostingClassifier,
@@ -58,6 +60,11 @@ if TYPE_CHECKING:
         GradientBoostingRegressor as GradientBoostingRegressor,
     )
     from hornbeam.boosting.ranker import GradientBoostingRanker as GradientBoostingRanker
+    from hornbeam.combine.adaboost.classifier import AdaBoostClassifier as AdaBoostClassifier
+    from hornbeam.combine.adaboost.margins import plot_margins as plot_margins
+    from hornbeam.combine.adaboost.regressor import AdaBoostRegressor as AdaBoostRegressor
+    from hornbeam.combine.bagging.estimators import BaggingClassifier as BaggingClassifier
+    from hornbeam.combine.bagging.estimators import BaggingRegressor as BaggingRegressor
     from hornbeam.errors import ModelFileError as ModelFileError
     from hornbeam.explain.split import explain_split as explain_split
     from hornbeam.forest.embedding import RandomTreesEmbedding as RandomTreesEmbedding

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hornbeam.data.folds import NO_KIN, Kin, Split, Splits
 from hornbeam.dtypes import Array
 
 LEAST_FOLDS, MOST_FOLDS = 5, 10
@@ -20,8 +21,8 @@ ENOUGH_HELD = 20_000  # rows: more of them would only cost time
 _TOLERANCE = 1e-12  # of a sum of weights: what rounding may take from it
 
 
-def draw_folds(n_rows: int, seed: int, key: int) -> list[Array]:
-    """Masks of the rows that are held out together, each row at most once.
+def draw_folds(n_rows: int, seed: int, key: int, kin: Kin = NO_KIN) -> list[Split]:
+    """Splits that hold out each row at most once.
 
     There are 10 folds of up to 10,000 rows, and fewer of more, but at least 5; of more than
     20,000 rows only as many folds are asked for as hold 20,000.
@@ -31,10 +32,13 @@ def draw_folds(n_rows: int, seed: int, key: int) -> list[Array]:
             f"calibrate=True holds out some rows while others are learnt, but there is {n_rows} "
             "row: pass at least two, or leave calibrate=False."
         )
+    splits = Splits(n_rows, (seed, key), kin=kin)
     n_folds = min(n_rows, MOST_FOLDS, max(LEAST_FOLDS, ROWS_AND_FOLDS // n_rows))
-    fold = np.random.default_rng([seed, key]).permutation(n_rows) % n_folds
+    if kin:
+        n_folds = min(n_folds, splits.n_folds_possible)
     n_asked = min(n_folds, -(-ENOUGH_HELD * n_folds // n_rows))
-    return [fold == number for number in range(n_asked)]
+    folds = splits.folds(n_folds)  # the last ones have learnt most, if there is time
+    return folds[:n_asked] if kin.time is None else folds[-n_asked:]
 
 
 def held_quantiles(values: Array, weight: Array, shares: Array) -> Array:

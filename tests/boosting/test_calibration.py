@@ -50,10 +50,10 @@ def naive_shifts(model: Any, weight: np.ndarray | None = None) -> np.ndarray:
     n_rows, shares = len(Y), np.atleast_1d(model.quantile)
     weight = np.ones(n_rows) if weight is None else weight
     rest = np.empty((n_rows, len(shares)))
-    for fold in draw_folds(n_rows, model.seed_, calibration._FOLD_KEY):
+    for learnt, held in draw_folds(n_rows, model.seed_, calibration._FOLD_KEY):
         part = Regressor(**model.get_params()).set_params(calibrate=False)
-        part.fit(X[~fold], Y[~fold], weight[~fold])
-        rest[fold] = Y[fold, None] - part.predict(X[fold]).reshape(-1, len(shares))
+        part.fit(X[learnt], Y[learnt], weight[learnt])
+        rest[held] = Y[held, None] - part.predict(X[held]).reshape(-1, len(shares))
     return np.array([held_quantiles(rest[:, k], weight, share) for k, share in enumerate(shares)])
 
 

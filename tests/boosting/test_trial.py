@@ -10,7 +10,8 @@ import pytest
 
 import hornbeam as hb
 from hornbeam.boosting import trial
-from hornbeam.boosting.rows import TrainingRows, draw_share
+from hornbeam.boosting.rows import TrainingRows
+from hornbeam.data.folds import Splits, draw_share
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(600, 5))
@@ -24,8 +25,8 @@ def some_rows(n_rows: int) -> TrainingRows:
     )
 
 
-def draw(rows: TrainingRows, share: float, random: np.random.Generator) -> Any:
-    return draw_share(len(rows.target), share, random)
+def splits(rows: TrainingRows, random: np.random.Generator) -> Splits:
+    return Splits(len(rows.target), random)
 
 
 def rate_of(
@@ -40,7 +41,7 @@ def rate_of(
         asked.append((learnt, watched))
         return np.array(curves[len(asked) - 1])
 
-    pace = trial.find_pace(some_rows(n_rows), draw, ["leaf"], [1.0], losses, 0)
+    pace = trial.find_pace(some_rows(n_rows), splits, ["leaf"], [1.0], losses, 0)
     assert pace.growth == "leaf" and pace.share == 1.0
     return pace.rate, asked
 
@@ -93,7 +94,7 @@ def test_the_first_growth_is_taken_unless_the_other_is_clearly_better(
 ) -> None:
     curves = {"alternate": [3.0, first, 3.0], "leaf": [3.0, 3.0, second]}
     pace = trial.find_pace(
-        some_rows(20_000), draw, list(curves), [1.0], lambda _, __, g, *___: np.array(curves[g]), 0
+        some_rows(20_000), splits, list(curves), [1.0], lambda _, __, g, *___: np.array(curves[g]), 0
     )
     assert pace.growth == found
     assert pace.rate == trial.LEAST_RATE  # two or three rounds
@@ -126,7 +127,7 @@ def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
         curve[39 if share == 1.0 else 0] = next(rest[share])
         return curve
 
-    pace = trial.find_pace(some_rows(900), draw, ["leaf"], [0.4, 1.0], losses, 0)
+    pace = trial.find_pace(some_rows(900), splits, ["leaf"], [0.4, 1.0], losses, 0)
     assert pace.share == share and len(asked) == n_trials
     assert pace.rate == pytest.approx(0.16 if share == 1.0 else trial.LEAST_RATE)
 
@@ -147,7 +148,7 @@ def test_a_way_to_grow_that_falls_behind_in_a_half_is_given_up(given_up_in: int)
         half = asked.count((growth, share)) - 1
         return np.full(10 if half == given_up_in else 50, 0.1)
 
-    pace = trial.find_pace(some_rows(900), draw, ["a", "b"], [0.4, 1.0], losses, 0)
+    pace = trial.find_pace(some_rows(900), splits, ["a", "b"], [0.4, 1.0], losses, 0)
     assert (pace.growth, pace.share) == ("a", 0.4)
     assert len(asked) == 2 + 2 * (1 + given_up_in)
 
@@ -173,8 +174,8 @@ def test_who_falls_behind_gives_up(least: float, n_rounds: int, behind: bool) ->
 @pytest.mark.quick
 def test_rows_that_tell_nothing_get_the_last_growth() -> None:
     shares = [0.4, 1.0]
-    flat = trial.find_pace(some_rows(500), draw, ["a", "b"], shares, lambda *_: np.ones(3), 0)
-    few = trial.find_pace(some_rows(99), draw, ["a", "b"], shares, lambda *_: np.arange(3.0), 0)
+    flat = trial.find_pace(some_rows(500), splits, ["a", "b"], shares, lambda *_: np.ones(3), 0)
+    few = trial.find_pace(some_rows(99), splits, ["a", "b"], shares, lambda *_: np.arange(3.0), 0)
     assert flat == few == ("b", 0.4, trial.USUAL_RATE)
 
 

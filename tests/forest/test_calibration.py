@@ -82,10 +82,10 @@ def test_levels_of_folds() -> None:
     folds = calibration.draw_folds(len(X), model.seed_, calibration._FOLD_KEY)
     below, reached = np.zeros((2, len(X)))
     rules = {"min_samples_split": model.min_samples_split_, "max_features": model.max_features_}
-    for fold in folds:
+    for learnt, fold in folds:
         part = grown(Extra, min_samples_leaf=10, calibrate=False, **rules)
         part.random_state = _SameSeed(model.seed_)
-        part.fit(X[~fold], TIED[~fold])
+        part.fit(X[learnt], TIED[learnt])
         quantiles = part.predict_quantiles(X[fold], np.linspace(0.005, 0.995, 199))
         below[fold] = np.mean(quantiles < TIED[fold, None], axis=1)
         reached[fold] = np.mean(quantiles <= TIED[fold, None], axis=1)

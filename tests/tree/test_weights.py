@@ -182,5 +182,5 @@ def test_reduced_error_pruning_grows_on_every_class():
         tree = hb.DecisionTreeClassifier(
             pruning="reduced_error", validation_fraction=0.6, random_state=seed
         ).fit(X, y)
-        assert tree._hold_out(y, None).sum() > 30
-        assert not tree._hold_out(y, None)[60]
+        assert tree._hold_out(y, None).held.sum() > 30
+        assert not tree._hold_out(y, None).held[60]

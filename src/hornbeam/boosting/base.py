@@ -31,7 +31,6 @@ from hornbeam.boosting.rows import (
     Given,
     Scale,
     TrainingRows,
-    draw_share,
     find_scale,
     lay_out_init,
     moderate,
@@ -46,6 +45,7 @@ from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
 from hornbeam.data.coding import Codes
 from hornbeam.data.folding import warn_of_folding
+from hornbeam.data.folds import Kin, Splits
 from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length
@@ -65,6 +65,7 @@ _SAY_MORE = (
     "sklearn.preprocessing.TargetEncoder does."
 )
 
+_HELD_KEY = 1  # tells these draws from others with the same seed
 _HARDLY = 1e-6  # of the spread of y, or of all hessians
 _HEAVY = 1e3  # times the usual weight: no longer a matter of course
 
@@ -138,6 +139,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         y_val: Any = None,
         sample_weight_val: Any = None,
         init_score: Any = None,
+        groups: Any = None,
+        time: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
     ) -> Any:
         """Boost.
@@ -156,6 +159,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         init_score : array-like of shape (n_samples,) or (n_samples, n_scores), optional
             Scores to start from, instead of the best constant. They are not part of the
             model: add them to its `decision_function` yourself.
+        groups, time : array-like of shape (n_samples,), optional
+            Which rows belong together, and when they were: wherever rows are held out from
+            others, no group is on both sides, and only earlier rows are learnt from.
         callbacks : sequence of functions
             Each is called after every round with a report (``number``, ``train_loss``,
             ``valid_loss``); one that returns True ends the fit.
@@ -164,7 +170,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         -------
         self
         """
-        given = Given(X, y, sample_weight, init_score)
+        given = Given(X, y, sample_weight, init_score, kin=(groups, time))
         valid = None
         if not (X_val is None and y_val is None and sample_weight_val is None):
             valid = Given(X_val, y_val, sample_weight_val)
@@ -376,7 +382,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             tried = replace(rules, growth=growth, colsample_bynode=share)
             return watched_losses(course, tried, self.order, seed, self.n_jobs, leader)
 
-        pace = find_pace(coded, self._draw_held, growths, shares, losses, seed)
+        pace = find_pace(coded, self._splits, growths, shares, losses, seed)
         return pace if given == "auto" else pace._replace(rate=rate)
 
     def _course(self, learnt: TrainingRows, watched: TrainingRows, loss: Loss) -> Course:
@@ -471,7 +477,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         target, weight = self._read_target(given.y, read.weight, fitted, again)
         check_length(target, n_rows)
         init = None if given.init_score is None else read_init(given.init_score, n_rows)
-        rows = TrainingRows(read.matrix, target, moderate(weight), init, given.groups)
+        kin = Kin.read(*given.kin, n_rows)
+        rows = TrainingRows(read.matrix, target, moderate(weight), init, given.groups, kin)
         rows = rows if (weight > 0).all() else rows.chosen(weight > 0)
         if not again:
             warn_of_heaviest(rows.weight)
@@ -479,19 +486,18 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _hold_out(self, rows: TrainingRows, seed: int) -> tuple[TrainingRows, TrainingRows]:
         """Part the rows at random into those to learn from and those to watch."""
-        held = self._draw_held(rows, self.validation_fraction, np.random.default_rng([seed, 1]))
-        n_rows = len(held)
-        if not held.any() or held.all():
+        learnt, held = self._splits(rows, (seed, _HELD_KEY)).hold_out(self.validation_fraction)
+        if not held.any() or not learnt.any():
             raise ValueError(
                 f"early_stopping=True with validation_fraction={self.validation_fraction} leaves "
-                f"{int(held.sum())} of {n_rows} rows to validate on. Choose another fraction, or "
-                "pass X_val and y_val to fit."
+                f"{int(held.sum())} of {len(held)} rows to validate on, and {int(learnt.sum())} to "
+                "learn from. Choose another fraction, or pass X_val and y_val to fit."
             )
-        return rows.chosen(~held), rows.chosen(held)
+        return rows.chosen(learnt), rows.chosen(held)
 
-    def _draw_held(self, rows: TrainingRows, share: float, random: np.random.Generator) -> Array:
-        """A mask of about this share of the rows, drawn at random."""
-        return draw_share(len(rows.target), share, random)
+    def _splits(self, rows: TrainingRows, random: Any) -> Splits:
+        """Who parts the rows."""
+        return Splits(len(rows.target), random, kin=rows.kin)
 
     def _rules(
         self, schema: Schema, loss: Loss, settings: Settings, scale: Scale = NO_SCALE

@@ -45,14 +45,14 @@ def find_shifts(
         Whether to show a progress bar.
     """
     rests, weights = [], []
-    folds = draw_folds(len(rows.target), seed, _FOLD_KEY)
+    folds = draw_folds(len(rows.target), seed, _FOLD_KEY, rows.kin)
     with ProgressBar("calibrating", len(folds), verbose) as bar:
         for number, fold in enumerate(folds):
-            held = rows.chosen(fold)
+            held = rows.chosen(fold.held)
             target = held.target[:, None]
             if held.init_score is not None:
                 target = target - lay_out_init(held.init_score, len(shares)).T
-            rests.append(target - predict(rows.chosen(~fold), held))
+            rests.append(target - predict(rows.chosen(fold.learnt), held))
             weights.append(held.weight)
             bar.show(number + 1)
     rest, weight = np.concatenate(rests), np.concatenate(weights)

@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
-from hornbeam.boosting.rows import TrainingRows, draw_share, read_one_column, relabel
+from hornbeam.boosting.rows import TrainingRows, read_one_column, relabel
+from hornbeam.data.folds import Splits
 from hornbeam.data.target import (
     check_length,
     read_classes,
@@ -22,7 +23,6 @@ from hornbeam.dtypes import Array
 from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 from hornbeam.probabilities import Probabilities
-from hornbeam.tree.pruning.reduced_error import leave_some
 
 
 @register_estimator
@@ -341,13 +341,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         fitted["n_classes_"] = len(classes.names[0])
         return labels, weight
 
-    def _draw_held(self, rows: TrainingRows, share: float, random: np.random.Generator) -> Array:
-        """The same share of every class, but never all of it: what is not held is learnt from."""
-        held = np.zeros(len(rows.target), bool)
-        for label in range(int(rows.target.max()) + 1):
-            members = np.flatnonzero(rows.target == label)
-            held[members] = draw_share(len(members), share, random)
-        return leave_some(held, rows.target)
+    def _splits(self, rows: TrainingRows, random: Any) -> Splits:
+        """Every class keeps its share."""
+        return Splits(len(rows.target), random, rows.target, rows.kin)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores behind the probabilities.

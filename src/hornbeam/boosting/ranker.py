@@ -10,7 +10,8 @@ import numpy as np
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
-from hornbeam.boosting.rows import Given, draw_share, read_one_column
+from hornbeam.boosting.rows import Given, TrainingRows, read_one_column
+from hornbeam.data.folds import Splits
 from hornbeam.dtypes import Array
 from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
@@ -149,6 +150,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         group_val: Any = None,
         qid_val: Any = None,
         init_score: Any = None,
+        groups: Any = None,
+        time: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
     ) -> Any:
         """Learn to rank.
@@ -171,6 +174,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
             Rows to watch NDCG on, and to stop by if ``early_stopping`` is set.
         init_score : array-like of shape (n_samples,), optional
             Scores to start from.
+        groups, time : array-like of shape (n_samples,), optional
+            Which rows, and so which queries, belong together, and when they were; see
+            `GradientBoostingRegressor.fit`.
         callbacks : sequence of functions
             See `GradientBoostingRegressor.fit`.
 
@@ -178,7 +184,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         -------
         self
         """
-        given = self._in_query_order(X, y, sample_weight, init_score, group, qid)
+        given = self._in_query_order(X, y, sample_weight, init_score, group, qid, (groups, time))
         valid = None
         given_val = (X_val, y_val, sample_weight_val, group_val, qid_val)
         if any(part is not None for part in given_val):
@@ -188,24 +194,32 @@ class GradientBoostingRanker(BaseGradientBoosting):
         return self._fit(given, valid, callbacks)
 
     def _in_query_order(
-        self, X: Any, y: Any, sample_weight: Any, init_score: Any, group: Any, qid: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        init_score: Any,
+        group: Any,
+        qid: Any,
+        kin: tuple[Any, Any] = (None, None),
     ) -> Given:
         if self.query is not None:
             X, qid = take_column(X, self.query)
         order: QueryOrder = read_queries(group, qid, X)
         return Given(
             order.sort(X), order.sort(y), order.sort(sample_weight), order.sort(init_score),
-            order.groups,
+            order.groups, (order.sort(kin[0]), order.sort(kin[1])),
         )  # fmt: skip
 
     def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
         fitted["n_outputs_"] = 1
         return read_one_column(y, type(self).__name__), weight
 
-    def _draw_held(self, rows: Any, share: float, random: np.random.Generator) -> Array:
+    def _splits(self, rows: TrainingRows, random: Any) -> Splits:
         """Whole queries."""
         sizes = np.diff(rows.groups)
-        return np.repeat(draw_share(len(sizes), share, random), sizes)
+        queries = np.repeat(np.arange(len(sizes)), sizes)
+        return Splits(len(rows.target), random, kin=rows.kin.joined(queries))
 
     def predict(self, X: Any) -> Array:
         """Score each row: within a query, the larger score ranks first.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hornbeam.data.folds import NO_KIN, Kin
 from hornbeam.data.target import read_values, warn_column_vector
 from hornbeam.dtypes import Array
 from hornbeam.notices import warn
@@ -32,7 +33,8 @@ class Given:
     y: Any
     sample_weight: Any = None
     init_score: Any = None
-    groups: Array | None = None
+    groups: Array | None = None  # where queries begin
+    kin: tuple[Any, Any] = (None, None)  # groups and time
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,8 @@ class TrainingRows:
     target: Array
     weight: Array
     init_score: Array | None
-    groups: Array | None
+    groups: Array | None  # where queries begin
+    kin: Kin = NO_KIN
 
     def chosen(self, mask: Array) -> TrainingRows:
         """Some of the rows."""
@@ -56,7 +59,8 @@ class TrainingRows:
         matrix = self.matrix
         if scipy.sparse.issparse(matrix):
             matrix = scipy.sparse.csr_array(matrix)
-        return TrainingRows(matrix[mask], self.target[mask], self.weight[mask], init, groups)
+        kin = self.kin.chosen(mask)
+        return TrainingRows(matrix[mask], self.target[mask], self.weight[mask], init, groups, kin)
 
     def scaled(self, scale: Scale) -> TrainingRows:
         """The rows with targets and scores near 1."""
@@ -158,13 +162,6 @@ def warn_of_heaviest(weight: Array) -> None:
             "class_weight): the model is fitted to it, and the others hardly count. Check the "
             "weights, or give such rows less."
         )
-
-
-def draw_share(count: int, share: float, random: np.random.Generator) -> Array:
-    """A mask of so many entries, of which about this share is set."""
-    mask = np.zeros(count, bool)
-    mask[random.permutation(count)[: round(share * count)]] = True
-    return mask
 
 
 def read_init(init_score: Any, n_rows: int) -> Array:

@@ -28,6 +28,7 @@ import numpy as np
 from hornbeam.boosting.engine import Course, RoundReport, Rounds, boost
 from hornbeam.boosting.rows import TrainingRows
 from hornbeam.boosting.rules import BoostRules
+from hornbeam.data.folds import Splits
 from hornbeam.dtypes import Array
 
 USUAL_RATE = 0.1
@@ -45,7 +46,7 @@ LOOKS = {10: 0.05, 30: 0.0}
 GOAL = 75  # rounds to get there: fewer than 100, since half of the rows mislead sooner than all
 _TRIAL_KEY = 2  # tells these draws from others with the same seed
 
-Draw = Callable[[TrainingRows, float, np.random.Generator], Array]
+SplitsOf = Callable[[TrainingRows, np.random.Generator], Splits]
 Losses = Callable[[TrainingRows, TrainingRows, str, float, "Array | None"], Array]
 
 
@@ -59,7 +60,7 @@ class Pace(NamedTuple):
 
 def find_pace(
     rows: TrainingRows,
-    draw: Draw,
+    splits: SplitsOf,
     growths: Sequence[str],
     shares: Sequence[float],
     losses: Losses,
@@ -70,8 +71,8 @@ def find_pace(
     Parameters
     ----------
     rows : TrainingRows
-    draw : callable(rows, share, random) -> mask
-        Draws a share of the rows.
+    splits : callable(rows, random) -> Splits
+        Who parts the rows.
     growths : sequence of str
         Ways to grow trees, the preferred one first; the last one needs no trial.
     shares : sequence of float
@@ -87,8 +88,8 @@ def find_pace(
     if n_rows < LEAST_ROWS:
         return unknown
     if n_rows > MOST_ROWS:
-        rows = rows.chosen(draw(rows, MOST_ROWS / n_rows, random))
-    halves = _halve(rows, draw, random)
+        rows = rows.chosen(splits(rows, random).some(MOST_ROWS / n_rows))
+    halves = _halve(rows, splits, random)
     if not halves:
         return unknown  # every class has one row
     growth, share = growths[0], shares[0]
@@ -105,7 +106,7 @@ def find_pace(
             continue
         gains = _gains(curves, raced)
         if len(set(gains > BETTER)) > 1:  # the two halves do not agree: another pair of them
-            more = _halve(rows, draw, random)
+            more = _halve(rows, splits, random)
             pair = (_curves(more, losses, growth, each) for each in (share, rival_share))
             gains = np.append(gains, _gains(*pair))
         if gains.mean() > BETTER:
@@ -117,14 +118,11 @@ def find_pace(
 
 
 def _halve(
-    rows: TrainingRows, draw: Draw, random: np.random.Generator
+    rows: TrainingRows, splits: SplitsOf, random: np.random.Generator
 ) -> list[tuple[TrainingRows, TrainingRows]]:
     """Rows to learn from and rows to watch; few rows also the other way round."""
-    n_rows, held = len(rows.target), draw(rows, 0.5, random)
-    if not held.any():
-        return []
-    one, other = rows.chosen(~held), rows.chosen(held)
-    return [(one, other), (other, one)] if n_rows < FEW_ROWS else [(one, other)]
+    halves = splits(rows, random).halves(both=len(rows.target) < FEW_ROWS)
+    return [(rows.chosen(learnt), rows.chosen(held)) for learnt, held in halves]
 
 
 def _curves(

@@ -160,7 +160,7 @@ def _held_out(estimator: Any, y: Any, sample_weight: Any) -> Array | None:
             f"fit held out rows to prune by, and which ones is not known any more with "
             f"random_state={estimator.random_state!r}. Fit again with a whole number."
         )
-    held: Array = estimator._hold_out(y, sample_weight)
+    held: Array = ~estimator._hold_out(y, sample_weight).learnt
     return held
 
 

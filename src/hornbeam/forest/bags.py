@@ -7,11 +7,13 @@ who asks later which rows were in the bag of tree 7 draws it again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from hornbeam.data.folds import NO_KIN, Kin
 from hornbeam.dtypes import Array
 from hornbeam.kernels.bag import draw_bag
 
@@ -42,19 +44,23 @@ class Bags:
         Rows drawn, with replacement, for each tree; 0 means that each tree gets all rows.
     drawable : int64 array or None
         The rows that can be drawn, those with a weight above 0; None means all.
+    kin : Kin
+        Of all rows. Rows of a group are drawn together, so that none of them is out of the bag
+        of a tree that knows another one.
     """
 
     seed: int
     n_rows: int
     n_draws: int
     drawable: Array | None = None
+    kin: Kin = NO_KIN
 
     @classmethod
-    def of(cls, seed: int, weight: Array, n_draws: int) -> Bags:
+    def of(cls, seed: int, weight: Array, n_draws: int, kin: Kin = NO_KIN) -> Bags:
         """Bags of the rows with a weight above 0: the others might as well not be there."""
         counted = weight > 0
         drawable = None if counted.all() else np.flatnonzero(counted)
-        return cls(seed, len(weight), n_draws, drawable)
+        return cls(seed, len(weight), n_draws, drawable, kin)
 
     def key(self, tree: int) -> int:
         """Key of a tree's random numbers."""
@@ -64,14 +70,26 @@ class Bags:
         """How often each row is in the bag of a tree."""
         if self.n_draws == 0:
             return np.ones(self.n_rows, np.int32)
+        key, n_draws = np.uint64(derive_key(self.key(tree), _BAG)), self.n_draws
         n_drawable = self.n_rows if self.drawable is None else len(self.drawable)
-        drawn = np.empty(n_drawable, np.int32)
-        draw_bag(np.uint64(derive_key(self.key(tree), _BAG)), self.n_draws, drawn)
+        groups = self._groups
+        n_units = n_drawable if groups is None else int(groups.max(initial=-1)) + 1
+        drawn = np.empty(n_units, np.int32)
+        draw_bag(key, max(1, round(n_draws * n_units / n_drawable)), drawn)
+        drawn = drawn if groups is None else drawn[groups]
         if self.drawable is None:
             return drawn
         counts = np.zeros(self.n_rows, np.int32)
         counts[self.drawable] = drawn
         return counts
+
+    @cached_property
+    def _groups(self) -> Array | None:
+        """The group of each row that can be drawn, numbered without gaps."""
+        if self.kin.groups is None:
+            return None
+        groups = self.kin.groups if self.drawable is None else self.kin.groups[self.drawable]
+        return np.unique(groups, return_inverse=True)[1]
 
 
 def count_draws(bootstrap: bool, max_samples: Any, n_rows: int) -> int:

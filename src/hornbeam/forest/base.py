@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.coding import encode_like
+from hornbeam.data.folds import Kin
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, forget, learnt
@@ -97,7 +98,9 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _template(self) -> CartTree:
         """The tree that this is a forest of."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
+    ) -> Any:
         """Grow the forest.
 
         Parameters
@@ -109,6 +112,9 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             Target; must not be missing.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; rows of weight 0 are left out.
+        groups, time : array-like of shape (n_samples,), optional
+            Which rows belong together, and when they were: bags hold whole groups, and wherever
+            rows are held out from others, only earlier rows are learnt from.
 
         Returns
         -------
@@ -118,7 +124,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         if not earlier:
             forget(self)
         check_params(self)
-        self._check_bags_wanted()
+        self._check_bags_wanted(time)
         reader = self._reader()
         table, fitted = reader.read(X, sample_weight)
         seed = fitted["seed_"] = earlier["seed_"] if earlier else self._draw_seed()
@@ -126,7 +132,8 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         task = self._refine(reader.task(table, y, fitted), reader, table.schema)
         n_drawable = int(np.count_nonzero(task.target.weight))
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
-        bags = Bags.of(seed, task.target.weight, n_draws)
+        kin = Kin.read(groups, time, table.n_rows)
+        bags = Bags.of(seed, task.target.weight, n_draws, kin)
         fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws}
         self._check_fits(earlier, fitted)
         task = self._settle(task, bags, earlier, fitted)
@@ -265,8 +272,14 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 "Fit anew with warm_start=False."
             )
 
-    def _check_bags_wanted(self) -> None:
+    def _check_bags_wanted(self, time: Any) -> None:
         for name in ("oob_score", "early_stopping"):
+            if getattr(self, name) and time is not None:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} asks trees about rows out of their bags, and "
+                    "with time these trees may have seen what came later. Leave time away, or "
+                    f"{name}=False."
+                )
             if getattr(self, name) and not self.bootstrap:
                 raise ValueError(
                     f"{name}={getattr(self, name)} scores rows that are out of the bag. "
@@ -360,6 +373,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         y: Any = None,
         sample_weight: Any = None,
         return_error: bool = False,
+        groups: Any = None,
     ) -> Any:
         """Return how important each feature is.
 
@@ -373,6 +387,8 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             The training table, for "permutation".
         return_error : bool
             Also return the standard error of the mean over the trees.
+        groups
+            As in `fit`, for "permutation": they say which rows were in a tree's bag.
 
         Returns
         -------
@@ -382,7 +398,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         if kind not in ("gain", "permutation"):
             raise ValueError(f"kind must be 'gain' or 'permutation', but is {kind!r}.")
         if kind == "permutation":
-            per_tree = permutation_importances(self, X, y, sample_weight)
+            per_tree = permutation_importances(self, X, y, sample_weight, groups)
         else:
             totals = self.tree_gains_.sum(axis=1, keepdims=True)
             split = totals[:, 0] > 0

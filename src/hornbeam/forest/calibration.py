@@ -44,7 +44,7 @@ def find_levels(
     places, n_trees = Places(y), leaves.shape[1]
     n_drawable = np.count_nonzero(task.target.weight)
     n_outside = n_trees * (1.0 - 1.0 / n_drawable) ** bags.n_draws
-    if bags.n_draws and n_outside >= ENOUGH_TREES:
+    if bags.n_draws and n_outside >= ENOUGH_TREES and bags.kin.time is None:
         for tree in range(n_trees):
             rows = np.flatnonzero(bags.counts(tree) == 0)
             places.add(samples, root, leaves[rows, tree], tree, rows)
@@ -56,13 +56,14 @@ def find_levels(
 def _hold_out(forest: Any, task: Task, bags: Bags, n_trees: int, places: Places) -> None:
     """Look at each fold of the rows in the leaves of a forest of the other rows."""
     counted = np.flatnonzero(task.target.weight > 0)
-    folds = draw_folds(len(counted), bags.seed, _FOLD_KEY)
+    folds = draw_folds(len(counted), bags.seed, _FOLD_KEY, bags.kin.chosen(counted))
     with ProgressBar("calibrating", len(folds) * n_trees, forest.verbose) as bar:
         for number, fold in enumerate(folds):
-            learnt, held = counted[~fold], counted[fold]
+            learnt, held = counted[fold.learnt], counted[fold.held]
             part, done = task.chosen(learnt), number * n_trees
             weight = part.target.weight
-            own = Bags.of(bags.seed, weight, -(-bags.n_draws * len(learnt) // len(counted)))
+            n_draws = -(-bags.n_draws * len(learnt) // len(counted))
+            own = Bags.of(bags.seed, weight, n_draws, bags.kin.chosen(learnt))
             plantation = Plantation(part, own, False, forest.ccp_alpha, forest.n_jobs)
             store, _ = plantation.grow(0, n_trees, lambda n: bar.show(done + n))  # noqa: B023
             inside, leaves = (

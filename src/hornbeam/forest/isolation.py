@@ -18,8 +18,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.bagging.sampling import Sampler, SampleSize
 from hornbeam.data.reader import TrainingTable, read_table
+from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting, forget

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from hornbeam.bagging.sampling import Sampler, SampleSize
+from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.dtypes import FEATURE, LEAF, NODE, ROW, SUBSET, WORD, Array
 from hornbeam.kernels.isolation import (
     IsolationBatch,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.bagging.sampling import SampleSize
+from hornbeam.data.sampling import SampleSize
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.forest.isolation_growth import IsolationRules, Planes

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
 
+from hornbeam.data.folds import Kin
 from hornbeam.data.target import read_values, read_weights
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, derive_key
@@ -120,7 +121,9 @@ def _most_probable(sums: Array, class_start: Array) -> Array:
     return np.stack([block.argmax(axis=1) for block in blocks], axis=1)
 
 
-def permutation_importances(forest: Any, X: Any, y: Any, sample_weight: Any) -> Array:
+def permutation_importances(
+    forest: Any, X: Any, y: Any, sample_weight: Any, groups: Any = None
+) -> Array:
     """By how much each tree's score falls when a column is shuffled: (n_trees, n_features).
 
     Only rows out of the tree's bag are looked at, and each column is shuffled among them.
@@ -143,7 +146,8 @@ def permutation_importances(forest: Any, X: Any, y: Any, sample_weight: Any) -> 
             f"has {matrix.shape[0]}."
         )
     truth, weight = _read_truth(forest, y, read_weights(sample_weight, matrix.shape[0]))
-    bags = Bags.of(forest.seed_, weight, forest.n_draws_)
+    kin = Kin.read(groups, None, len(weight))
+    bags = Bags.of(forest.seed_, weight, forest.n_draws_, kin)
     falls = np.full((forest.store_.n_trees, matrix.shape[1]), np.nan)
 
     def look(number: int) -> None:

@@ -30,6 +30,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hornbeam.data.folds import Splits
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, balance_bag, derive_key
 from hornbeam.forest.growing import Plantation
@@ -172,17 +173,29 @@ def _halves(task: Task, bags: Bags) -> list[Half]:
     most = min(len(rows) // 2, MOST_ROWS, MOST_VALUES // n_values)
     if 2 * most < LEAST_ROWS:
         return []
-    key = derive_key(bags.seed, _TRIAL)
-    rows = np.random.default_rng(key).permutation(rows)
-    one, other = (task.chosen(np.sort(half)) for half in (rows[:most], rows[most : 2 * most]))
+    key, kin = derive_key(bags.seed, _TRIAL), bags.kin.chosen(rows)
+    pair = Splits(len(rows), np.random.default_rng(key), kin=kin).pair(most)
+    if not all(half.any() for half in pair):
+        return []
     few = len(rows) < FEW_ROWS
-    pairs = [(one, other), (other, one)] if few else [(one, other)]
     n_trees = TREES_OF_FEW if few else TREES
-    n_draws = -(-bags.n_draws * most // len(rows))  # none only if the forest draws none
-    return [
-        Half(learnt, asked, Bags.of(key, learnt.target.weight, n_draws), n_trees)
-        for learnt, asked in pairs
-    ]
+    one, other = (_Part.of(task, bags, rows[half], key) for half in pair)
+    pairs = [(one, other), (other, one)] if few and kin.time is None else [(one, other)]
+    return [Half(learnt.task, asked.task, learnt.bags, n_trees) for learnt, asked in pairs]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of the rows of a task, and the bags of trees that learn from them."""
+
+    task: Task
+    bags: Bags
+
+    @classmethod
+    def of(cls, task: Task, bags: Bags, rows: Array, key: int) -> _Part:
+        part, n_all = task.chosen(rows), np.count_nonzero(task.target.weight)
+        n_draws = -(-bags.n_draws * len(rows) // n_all)  # none only if the forest draws none
+        return cls(part, Bags.of(key, part.target.weight, n_draws, bags.kin.chosen(rows)))
 
 
 def _surely_less(some: Array, others: Array, sure: float) -> bool:

@@ -14,8 +14,10 @@ UPGRADE = "Upgrade with: pip install --upgrade hornbeam."
 
 # Where the estimators live, so that a file can be loaded before anyone imported them.
 MODULES = {
-    "BaggingClassifier": "hornbeam.bagging.estimators",
-    "BaggingRegressor": "hornbeam.bagging.estimators",
+    "AdaBoostClassifier": "hornbeam.combine.adaboost.classifier",
+    "AdaBoostRegressor": "hornbeam.combine.adaboost.regressor",
+    "BaggingClassifier": "hornbeam.combine.bagging.estimators",
+    "BaggingRegressor": "hornbeam.combine.bagging.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",

@@ -180,7 +180,7 @@ def check_sample_size(size: Any, kind: type, n_rows: int, n_features: int) -> No
     size : object
         What was found.
     kind : type
-        What it must be: `hornbeam.bagging.sampling.SampleSize`.
+        What it must be: `hornbeam.data.sampling.SampleSize`.
     n_rows, n_features : int
         Of the table.
     """

@@ -18,6 +18,7 @@ from sklearn.base import (
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.data.folds import Kin, Split, Splits
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, fitting, forget
 from hornbeam.model.registry import register_estimator
@@ -28,7 +29,6 @@ from hornbeam.tree.model import SingleTreeModel
 from hornbeam.tree.pruning.cost import prune_by_cost, pruning_path
 from hornbeam.tree.pruning.functions import class_counts, prune_on
 from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
-from hornbeam.tree.pruning.reduced_error import hold_out
 from hornbeam.tree.reader import CartReader
 from hornbeam.tree.savable import SavableTree
 from hornbeam.tree.storage import Tree
@@ -70,7 +70,9 @@ class CartTree(
 
     # --- fitting --------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
+    ) -> Any:
         """Grow the tree.
 
         Parameters
@@ -82,6 +84,9 @@ class CartTree(
             Target; must not be missing.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; rows of weight 0 are left out.
+        groups, time : array-like of shape (n_samples,), optional
+            Which rows belong together, and when they were, for ``pruning='reduced_error'``: no
+            group is on both sides, and the rows that are held out are the latest ones.
 
         Returns
         -------
@@ -89,11 +94,14 @@ class CartTree(
         """
         forget(self)
         check_params(self)
-        held_out = self._hold_out(y, sample_weight) if self.pruning == "reduced_error" else None
+        not_learnt = held_out = None
+        if self.pruning == "reduced_error":
+            split = self._hold_out(y, sample_weight, groups, time)
+            not_learnt, held_out = ~split.learnt, split.held
         with fitting(self) as grown:
-            become(grown, self._grow(X, y, sample_weight, held_out))
+            become(grown, self._grow(X, y, sample_weight, not_learnt))
             grown.tree_ = grown._prune(grown.tree_, X, y, sample_weight, held_out)
-        remember(self.tree_, X, y, sample_weight, held_out)
+        remember(self.tree_, X, y, sample_weight, not_learnt)
         return self
 
     def _grow(
@@ -109,20 +117,24 @@ class CartTree(
     def _reader(self) -> CartReader:
         return CartReader(self, type(self).__name__)
 
-    def _hold_out(self, y: Any, sample_weight: Any) -> Array:
-        """A mask of the rows to prune by instead of growing on them."""
-        weight, groups = self._reader().weigh(y, sample_weight)
+    def _hold_out(self, y: Any, sample_weight: Any, groups: Any = None, time: Any = None) -> Split:
+        """The rows to prune by instead of growing on them."""
+        weight, classes = self._reader().weigh(y, sample_weight)
+        kin = Kin.read(groups, time, len(weight))
         counted = np.flatnonzero(weight > 0)
         random = check_random_state(self.random_state)
-        held_out = np.zeros(len(weight), bool)
-        held_out[counted] = hold_out(groups[counted], self.validation_fraction, random)
-        if not held_out.any() or held_out[counted].all():
+        splits = Splits(len(counted), random, classes[counted], kin.chosen(counted))
+        drawn = splits.hold_out_evenly(self.validation_fraction)
+        if not drawn.held.any() or not drawn.learnt.any():
             raise ValueError(
                 f"pruning='reduced_error' with validation_fraction={self.validation_fraction} "
-                f"holds out {int(held_out.sum())} of n_samples={len(counted)} rows. Choose "
+                f"holds out {int(drawn.held.sum())} of n_samples={len(counted)} rows. Choose "
                 "another fraction, or pass validation rows to hornbeam.prune_reduced_error."
             )
-        return held_out
+        split = Split(np.zeros(len(weight), bool), np.zeros(len(weight), bool))
+        split.learnt[counted], split.held[counted] = drawn
+        split.learnt[weight == 0] = True  # they count nowhere
+        return split
 
     def _prune(
         self, tree: Tree, X: Any, y: Any, sample_weight: Any, held_out: Array | None

@@ -34,17 +34,20 @@ class Walker:
         self.thresholds = packed.view(np.float64)
         self.links = packed.view(np.int32)
 
-    def leaves(self, matrix: Any, n_jobs: int | None = 1) -> Array | None:
-        """Leaf of each row of a matrix; None if an infinite value was met on the way."""
+    def leaves(self, matrix: Any, n_jobs: int | None = 1, checked: bool = True) -> Array | None:
+        """Leaf of each row of a matrix; None if an infinite value was met on the way.
+
+        With ``checked=False`` only the values that the tree asks for are looked at.
+        """
         n_rows = matrix.shape[0]
         leaves = np.empty(n_rows, NODE)
         if scipy.sparse.issparse(matrix):
             step = max(1, _BLOCK_BYTES // (8 * matrix.shape[1]))
             for start in range(0, n_rows, step):
                 block = matrix[start : start + step].toarray()
-                leaves[start : start + step] = self.leaves(block, n_jobs)
+                leaves[start : start + step] = self.leaves(block, n_jobs, checked)
             return leaves
-        walk = self._walk_on(matrix, leaves)
+        walk = self._walk_on(matrix, leaves, checked)
         seconds = n_rows * self.seconds_per_row
         if n_rows <= _CHUNK_ROWS or thread_count(n_jobs, seconds) == 1:
             return leaves if walk(0, n_rows) else None
@@ -58,12 +61,12 @@ class Walker:
         run_parallel(walk_chunk, n_chunks, n_jobs, seconds)
         return leaves if finite.all() else None
 
-    def _walk_on(self, matrix: Array, leaves: Array) -> Callable[[int, int], bool]:
+    def _walk_on(self, matrix: Array, leaves: Array, checked: bool) -> Callable[[int, int], bool]:
         """A function that walks a span of the rows; it says whether all values are finite."""
         flat = matrix.ravel(order="K")
         row_step = matrix.strides[0] // matrix.itemsize
         column_step = matrix.strides[1] // matrix.itemsize
-        n_columns = matrix.shape[1]
+        n_columns = matrix.shape[1] if checked else 0  # that are looked through
 
         def walk(first: int, last: int) -> bool:
             if self.only_thresholds:

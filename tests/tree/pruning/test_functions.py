@@ -140,10 +140,10 @@ def test_as_a_parameter_of_fit(tree):
 @pytest.mark.quick
 def test_classes_are_held_out_in_their_proportions():
     y = np.repeat([0, 1, 2], [100, 50, 10])
-    held = Classifier(random_state=1)._hold_out(y, None)
+    held = Classifier(random_state=1)._hold_out(y, None).held
     assert np.bincount(y[held]).tolist() == [20, 10, 2]
     weight = np.where(np.arange(160) < 50, 0.0, 1.0)  # rows of weight 0 are nowhere
-    held = Classifier(random_state=1)._hold_out(y, weight)
+    held = Classifier(random_state=1)._hold_out(y, weight).held
     assert np.bincount(y[held]).tolist() == [10, 10, 2] and not held[:50].any()
 
 

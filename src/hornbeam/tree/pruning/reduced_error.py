@@ -56,23 +56,3 @@ def node_losses(tree: Tree, leaves: Array, loss: RowLoss) -> Array:
 def prune_by_validation(tree: Tree, leaves: Array, loss: RowLoss) -> Tree:
     """The pruned tree; ``leaves`` are the leaves of the validation rows."""
     return cut_below(tree, cut_where_no_worse(tree, node_losses(tree, leaves, loss)))
-
-
-def hold_out(groups: Array, share: float, random: np.random.RandomState) -> Array:
-    """A mask of rows to hold out: about this share of all, and of each group (class)."""
-    order = random.permutation(len(groups))
-    order = order[np.argsort(groups[order], kind="stable")]
-    steps = np.floor(share * np.arange(len(groups) + 1) + 0.5)
-    held = np.zeros(len(groups), bool)
-    held[order] = np.diff(steps) > 0  # every 1/share-th row, class after class
-    return leave_some(held, groups)
-
-
-def leave_some(held: Array, groups: Array) -> Array:
-    """Let go a row of each group (class) that is held out whole: it could not be learnt."""
-    numbers = groups.astype(np.int64)
-    n_rows, n_left = np.bincount(numbers), np.bincount(numbers, weights=~held)
-    if np.count_nonzero(n_rows) > 1:
-        for group in np.flatnonzero((n_rows > 0) & (n_left == 0)):
-            held[np.argmax(numbers == group)] = False
-    return held

@@ -38,7 +38,7 @@ class Sampler:
 
     Examples
     --------
-    >>> from hornbeam.bagging.sampling import Sampler, SampleSize
+    >>> from hornbeam.data.sampling import Sampler, SampleSize
     >>> sampler = Sampler(0, (5, 2), SampleSize(5, 2, bootstrap=False))
     >>> sorted(sampler.rows(0, 1)[0].tolist())
     [0, 1, 2, 3, 4]

@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import hornbeam as hb
-from hornbeam.bagging.sampling import SampleSize
+from hornbeam.data.sampling import SampleSize
 from hornbeam.errors import ModelFileError, UnavailableFunctionError
 from hornbeam.model.modelfile import load_model_bytes, model_bytes
 

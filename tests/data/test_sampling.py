@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hornbeam as hb
-from hornbeam.bagging.sampling import Sampler, SampleSize
+from hornbeam.data.sampling import Sampler, SampleSize
 
 
 def rows(n: int, size: int, bootstrap: bool, count: int, seed: int = 0) -> np.ndarray:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from hornbeam.bagging.sampling import Sampler
-from hornbeam.bagging.tables import TableRows
+from hornbeam.combine.bagging.tables import TableRows
+from hornbeam.data.sampling import Sampler
 from hornbeam.data.schema import identities_are_known
 from hornbeam.dtypes import Array
 from hornbeam.notices import silenced

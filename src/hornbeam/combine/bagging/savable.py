@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.bagging.sampling import SampleSize
+from hornbeam.data.sampling import SampleSize
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
@@ -102,7 +102,7 @@ class SavableBagging(Savable):
         state["n_features_in_"] = take(header, "n_features", int)
         names = take(header, "feature_names", list, type(None))
         if names is not None:
-            state["feature_names_in_"] = _objects(names)
+            state["feature_names_in_"] = name_array(names)
         n_outputs = take(header, "n_outputs", int)
         classes = take(header, "classes", np.ndarray, type(None))
         if classes is not None:
@@ -132,7 +132,8 @@ class SavableBagging(Savable):
         return checked
 
 
-def _objects(names: list[Any]) -> Array:
+def name_array(names: list[Any]) -> Array:
+    """Names of columns as estimators have them."""
     array = np.empty(len(names), object)
     array[:] = names
     return array
@@ -165,22 +166,23 @@ def check_bag(cls: type, state: dict[str, Any]) -> None:
     if not issubclass(cls, ClassifierMixin):
         whole(state, "n_outputs_", 1, 2**31 - 1)
     check_classes(cls, {"n_outputs_": 1, **state})
-    if "classes_" in state and not _ascend(state["classes_"]):
+    if "classes_" in state and not ascend(state["classes_"]):
         raise ModelFileError("The classes are not in ascending order.")
-    _check_names(state)
+    check_names(state)
     _check_oob(cls, state)
     _check_columns(state)
     for number, member in enumerate(state["estimators_"]):
         try:
-            _check_member(cls, state, member, state["estimators_features_"][number])
+            check_member(cls, state, member, state["estimators_features_"][number])
         except ModelFileError as error:
             raise ModelFileError(f"Member {number} does not fit: {error}") from error
-    widths = {_width(member) for member in state["estimators_"] if is_registered(member)}
+    widths = {member_width(member) for member in state["estimators_"] if is_registered(member)}
     if len(widths) > 1:
         raise ModelFileError(f"The members predict {sorted(widths)} numbers for a row.")
 
 
-def _check_names(state: dict[str, Any]) -> None:
+def check_names(state: dict[str, Any]) -> None:
+    """Raise unless the names of the columns, if there are any, name them all."""
     if "feature_names_in_" not in state:
         return
     n_features, names = state["n_features_in_"], state["feature_names_in_"]
@@ -221,7 +223,7 @@ def _check_columns(state: dict[str, Any]) -> None:
             raise ModelFileError("The columns of a member are not those of a sample.")
 
 
-def _check_member(cls: type, state: dict[str, Any], member: Any, columns: Array) -> None:
+def check_member(cls: type, state: dict[str, Any], member: Any, columns: Array) -> None:
     """One member predicts what the ensemble needs, from the columns that it gets."""
     own, name = is_registered(member), type(member).__name__
     if not hasattr(member, "predict") or (own and not has_model(vars(member))):
@@ -266,7 +268,8 @@ def _are_among(names: Array, classes: Array) -> bool:
         return False
 
 
-def _ascend(classes: Array) -> bool:
+def ascend(classes: Array) -> bool:
+    """Whether classes are different from each other, and in ascending order."""
     try:
         return np.array_equal(np.unique(classes), classes)
     except TypeError:
@@ -278,10 +281,10 @@ def _are_numbers(classes: Any) -> bool:
     return classes is None or all(np.asarray(names).dtype.kind in "biuf" for names in listed)
 
 
-def _width(member: Any) -> int:
+def member_width(member: Any) -> int:
     """How many numbers a member predicts for a row; quantiles of boosting are several."""
     if isinstance(member, SavableBagging):
-        return max(_width(inner) for inner in member.estimators_)
+        return max(member_width(inner) for inner in member.estimators_)
     n_scores = getattr(getattr(member, "ensemble_", None), "n_scores", 1)
     several = not isinstance(member, ClassifierMixin) and n_scores > 1
     return n_scores if several else int(getattr(member, "n_outputs_", 1))

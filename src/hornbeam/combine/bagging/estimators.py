@@ -31,18 +31,18 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from hornbeam.bagging.members import (
+from hornbeam.chance import are_many
+from hornbeam.combine.bagging.members import (
     fit_member,
     member_classes,
     member_decision,
     member_shares,
     member_values,
 )
-from hornbeam.bagging.parameters import KINDS
-from hornbeam.bagging.sampling import Sampler, SampleSize
-from hornbeam.bagging.savable import SavableBagging
-from hornbeam.bagging.tables import TableRows, read_rows
-from hornbeam.chance import are_many
+from hornbeam.combine.bagging.parameters import KINDS
+from hornbeam.combine.bagging.savable import SavableBagging
+from hornbeam.combine.bagging.tables import TableRows, read_rows
+from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
     check_length,

@@ -1,0 +1,1 @@
+"""Many estimators made one: bagging, AdaBoost, votes, stacks and blends."""
