@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.data.folds import Kin
 from hornbeam.data.coding import encode_like
+from hornbeam.data.folds import Kin
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, forget, learnt

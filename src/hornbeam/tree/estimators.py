@@ -117,9 +117,7 @@ class CartTree(
     def _reader(self) -> CartReader:
         return CartReader(self, type(self).__name__)
 
-    def _hold_out(
-        self, y: Any, sample_weight: Any, groups: Any = None, time: Any = None
-    ) -> Split:
+    def _hold_out(self, y: Any, sample_weight: Any, groups: Any = None, time: Any = None) -> Split:
         """The rows to prune by instead of growing on them."""
         weight, classes = self._reader().weigh(y, sample_weight)
         kin = Kin.read(groups, time, len(weight))
