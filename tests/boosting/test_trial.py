@@ -94,7 +94,12 @@ def test_the_first_growth_is_taken_unless_the_other_is_clearly_better(
 ) -> None:
     curves = {"alternate": [3.0, first, 3.0], "leaf": [3.0, 3.0, second]}
     pace = trial.find_pace(
-        some_rows(20_000), splits, list(curves), [1.0], lambda _, __, g, *___: np.array(curves[g]), 0
+        some_rows(20_000),
+        splits,
+        list(curves),
+        [1.0],
+        lambda _, __, g, *___: np.array(curves[g]),
+        0,
     )
     assert pace.growth == found
     assert pace.rate == trial.LEAST_RATE  # two or three rounds

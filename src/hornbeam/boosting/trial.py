@@ -122,7 +122,10 @@ def _halve(
 ) -> list[tuple[TrainingRows, TrainingRows]]:
     """Rows to learn from and rows to watch; few rows also the other way round."""
     halves = splits(rows, random).halves(both=len(rows.target) < FEW_ROWS)
-    return [(rows.chosen(learnt), rows.chosen(held)) for learnt, held in halves]
+    if not halves:
+        return []
+    one, other = (rows.chosen(half) for half in halves[0])
+    return [(one, other), (other, one)][: len(halves)]
 
 
 def _curves(
