@@ -171,7 +171,7 @@ def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
 
     n_tasks = -(-n_rows // _PACK_ROWS)
     run_parallel(pack, n_tasks, n_jobs, n_rows * n_features * _SECONDS_PER_CODE)
-    books = replace(codes, columns=np.empty((n_features, 0), BIN))
+    books = codes.without_rows()
     cells = _cell_start(codes.n_codes)
     nothing = np.empty(0, np.int64)
     entries = (nothing, nothing.astype(np.int32))
