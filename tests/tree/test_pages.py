@@ -15,6 +15,8 @@ import hornbeam as hb
 from hornbeam.data.pages import cut_at
 from hornbeam.tree import grower
 
+# Of the many shops the rare ones share a code.
+pytestmark = pytest.mark.filterwarnings("ignore:Column 'shop' has")
 N = 900
 CUTS = [(400,), (0, 7), (1, 3, 300, 301, 700, 899)]  # 2, 3 and 7 pages
 
