@@ -23,6 +23,7 @@ import scipy.sparse
 
 from benchmarks.digest_cases import Case, all_cases
 from benchmarks.digest_tables import Table
+from hornbeam.data.pages import cut_at
 
 Digest = dict[str, str]
 
@@ -39,8 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("file", type=Path, help="the JSON file to write or to compare with")
     parser.add_argument("--only", default="", help="only cases whose name holds this")
+    help_text = "cut tables into pages at these rows (hornbeam/data/pages.py): no digest may change"
+    parser.add_argument("--cuts", type=int, nargs="*", default=(), help=help_text)
     chosen = parser.parse_args(arguments)
-    digests = digests_of(case for case in all_cases() if chosen.only in case.name)
+    with cut_at(*chosen.cuts):
+        digests = digests_of(case for case in all_cases() if chosen.only in case.name)
     complaints = by_threads(digests)
     if chosen.action == "record":
         lines = [f"{json.dumps(name)}: {json.dumps(digests[name])}" for name in digests]

@@ -99,8 +99,11 @@ def find_many(codes: Codes, n_rows: float, counted: Array | None = None) -> Arra
     for feature in np.flatnonzero(codes.is_category).tolist():
         n_codes = int(codes.n_codes[feature])
         if are_many(n_codes, int(n_rows)):
-            column = codes.columns[feature]
             occurs = np.zeros(n_codes + 1, bool)  # missing values are the last
-            occurs[np.minimum(column if counted is None else column[counted], n_codes)] = True
+            for page in codes.pages:
+                column = page.codes.columns[feature]
+                if counted is not None:
+                    column = column[counted[page.start : page.stop]]
+                occurs[np.minimum(column, n_codes)] = True
             many[feature] = are_many(int(occurs[:-1].sum()), int(n_rows))
     return many

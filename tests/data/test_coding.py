@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from hornbeam.data import coding
 from hornbeam.data.coding import Codes, encode_bins, encode_ranks, midpoints
+from hornbeam.data.pages import cut_at
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 
 
@@ -367,3 +368,40 @@ def test_a_system_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for encode in (ranks, bins):
         with pytest.raises(MemoryError, match="no memory for 12 rows"):
             encode(X)
+
+
+def test_pages_hold_the_codes_of_their_rows() -> None:
+    """Wherever a table is cut, codes and code books are the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 20))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 1] = np.nan_to_num(X[:, 1])
+    for encode in (bins, ranks):
+        whole = encode(X)
+        with cut_at(0, 7, 7, 30):
+            cut = encode(X)
+        assert [page.n_rows for page in cut.pages] == [0, 7, 0, 23, 20]
+        assert len(whole.pages) == 1 and cut.n_rows == whole.n_rows == 50
+        for name in ("columns", "n_codes", "edges", "middles", "has_missing"):
+            np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
+        assert whole.has_missing.tolist() == np.isnan(X).any(axis=0).tolist()
+        for page in cut.pages:
+            span = slice(page.start, page.stop)
+            np.testing.assert_array_equal(page.codes.columns, whole.columns[:, span])
+            assert page.codes.columns.flags.c_contiguous
+
+
+def test_values_and_rows_of_codes_lie_in_their_pages() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    whole = bins(X, max_bins=16).with_values(X)
+    with cut_at(11, 12):
+        cut = bins(X, max_bins=16).with_values(X)
+        some = cut.chosen(np.arange(5, 40))
+    assert [page.n_rows for page in some.pages] == [11, 1, 23]
+    np.testing.assert_array_equal(cut.values, X)
+    np.testing.assert_array_equal(some.values, X[5:40])
+    np.testing.assert_array_equal(some.columns, whole.columns[:, 5:40])
+    for page in cut.pages:
+        rows = slice(page.start, page.stop)
+        np.testing.assert_array_equal(page.codes.values, X[rows])
+        np.testing.assert_array_equal(page.codes.by_row, whole.pages.codes[0].by_row[rows])

@@ -46,8 +46,10 @@ def _count(by_row, stride, row, cuts, below, above):
 
 @njit
 def _count_two(by_row, stride, row, first, last, cuts, labels, shift, counts, width):
+    table, middle = (by_row, 0, stride), (first + last) // 2
     for lane in range(0, stride, LANES):
-        count_two_up_to(by_row, stride, row, first, last, lane, cuts, labels, shift, counts, width)
+        count_two_up_to(table, row, first, middle, lane, cuts, labels, shift, counts, width)
+        count_two_up_to(table, row, middle, last, lane, cuts, labels, shift, counts, width)
 
 
 @njit
@@ -58,9 +60,10 @@ def _copy(source, place, target, to, other, there):
 @njit
 def _add(by_row, stride, row, cuts, stats, below, above):
     for lane in range(0, stride, SUM_LANES):
-        n_rows = len(row)
-        add_up_to(by_row, stride, row, 0, n_rows, lane, cuts, stats, below, lane)
-        add_above(by_row, stride, row, 0, n_rows, lane, cuts, stats, above, lane)
+        table, n_rows = (by_row, 0, stride), len(row)
+        for begin, end in ((0, 7), (7, n_rows)):
+            add_up_to(table, row, begin, end, lane, cuts, stats, below, lane)
+            add_above(table, row, begin, end, lane, cuts, stats, above, lane)
 
 
 def _part(items, place, left, spare, right, sides, number):
@@ -93,13 +96,15 @@ def test_codes_are_counted_on_both_sides_of_a_cut(table):
 def test_rows_of_two_classes_are_counted_up_to_a_cut(table):
     codes, row, cuts = table
     labels = np.random.default_rng(1).integers(0, 2, len(row)).astype(np.int32)
-    counts = np.full((3, STRIDE), 9, np.uint8)
+    counts = np.zeros((3, STRIDE), np.uint8)
+    counts[0], counts[2] = 3, 9
     first, last, shift = 4, len(row), 2
     _count_two(codes.ravel(), STRIDE, row, first, last, cuts, labels, shift, counts.ravel(), STRIDE)
     below = codes[row[first:last]] <= cuts
     for label in range(2):
         chosen = labels[first - shift : last - shift] == label
-        assert np.array_equal(counts[label], below[chosen].sum(axis=0))
+        before = 3 if label == 0 else 0
+        assert np.array_equal(counts[label], before + below[chosen].sum(axis=0))
     assert np.all(counts[2] == 9)
 
 
@@ -128,11 +133,11 @@ def test_four_items_are_copied_to_two_places():
 def test_sums_are_added_in_the_order_of_the_rows(table):
     codes, row, cuts = table
     stats = np.random.default_rng(1).normal(size=(len(row), 3))
-    below, above = np.full((2, 3, STRIDE), 7.0)  # what was there before is gone
+    below, above = np.full((2, 3, STRIDE), 7.5)  # what was there before
     _add(codes.ravel(), STRIDE, row, cuts, stats.ravel(), below.ravel(), above.ravel())
     is_below = codes[row] <= cuts
     for feature in range(STRIDE):
-        total = np.zeros((2, 3))
+        total = np.full((2, 3), 7.5)
         for j in range(len(row)):
             total[0 if is_below[j, feature] else 1] += stats[j]
         assert np.array_equal([below[:, feature], above[:, feature]], total)

@@ -13,10 +13,19 @@ from hornbeam.kernels.lanes import LANES
 from hornbeam.kernels.ranges import find_ranges
 
 
-class Table(NamedTuple):
-    """What `find_ranges` reads of a problem."""
+class Page(NamedTuple):
+    """What `find_ranges` reads of a page."""
 
+    start: int
+    stop: int
     by_row: Any
+
+
+class Table(NamedTuple):
+    """What it reads of a problem."""
+
+    pages: Any
+    n_pages: int
     row_stride: int
 
 
@@ -36,15 +45,18 @@ def _find(table, rows, room):
 
 @pytest.mark.parametrize("stride", [16, 32, 96])
 @pytest.mark.parametrize("n_rows", [1, 2, 77])
-def test_ranges_are_those_of_numpy(stride, n_rows):
+@pytest.mark.parametrize("cuts", [(), (0, 60, 61)])
+def test_ranges_are_those_of_numpy(stride, n_rows, cuts):
     random = np.random.default_rng(stride + n_rows)
     by_row = random.integers(0, 256, 200 * stride + LANES).astype(np.uint8)
     table = by_row[: 200 * stride].reshape(200, stride)
     table[:, 3] = MISSING_BIN
     table[:, 5] = 17
-    rows = random.choice(200, n_rows, replace=False).astype(np.int32)
+    rows = np.sort(random.choice(200, n_rows, replace=False)).astype(np.int32)
     room = Room(*(np.full(max(stride, LANES), 9, np.uint8) for _ in range(4)))
-    _find(Table(by_row, stride), rows, room)
+    borders = zip((0, *cuts), (*cuts, 200), strict=True)
+    pages = tuple(Page(start, stop, by_row[start * stride :]) for start, stop in borders)
+    _find(Table(pages, len(pages), stride), rows, room)
     low, high, top, varies = (array[:stride] for array in room)
     codes = table[rows].astype(int)
     known = np.where(codes == MISSING_BIN, -1, codes)

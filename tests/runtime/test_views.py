@@ -16,6 +16,7 @@ from hornbeam.runtime.views import (
     Bits,
     Slots,
     StepArray,
+    ViewArray,
     declared_signatures,
     make_loader,
     make_slots,
@@ -321,3 +322,45 @@ def test_mistakes_are_found_when_kernels_are_compiled(wrong: Any) -> None:
 def test_signatures_are_those_that_are_declared() -> None:
     assert signature_of(Count) == int64(SLOTS, int64, uint64)
     assert declared_signatures([is_enough]) == [(is_enough, boolean(SLOTS, float64))]
+
+
+# --- many views of one kind ---------------------------------------------------------------
+
+
+class Shelf(NamedTuple):
+    number: int
+    weight: F8
+
+
+class House(NamedTuple):
+    n_shelves: int
+    shelves: ViewArray[Shelf]
+    total: F8
+
+
+load_house = make_loader(House)
+
+
+@not_stored
+def weigh_house(slots):
+    house = load_house(slots, 0)
+    for i in range(house.n_shelves):
+        shelf = house.shelves[i]
+        house.total[0] += shelf.number * shelf.weight[i]
+
+
+def test_views_are_found_by_their_number() -> None:
+    shelves = [Shelf(10**i, np.arange(3.0)) for i in range(3)]
+    house = House(3, ViewArray(shelves), np.zeros(1))
+    slots = make_slots(house)
+    assert len(slots) == width_of(House) == 4
+    weigh_house(slots)
+    assert house.total.tolist() == [210.0]
+    set_fields(house.shelves.slots, width_of(Shelf), Shelf, number=0)
+    weigh_house(slots)
+    assert house.total.tolist() == [210.0 + 200.0]
+
+
+def test_views_of_another_kind_are_refused() -> None:
+    with pytest.raises(TypeError, match="shelves must be of Shelf, got Few"):
+        make_slots(House(1, ViewArray([few()]), np.zeros(1)))

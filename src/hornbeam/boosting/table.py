@@ -175,7 +175,7 @@ def code_table(
         return _cut_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
     codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
     table = _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
-    if codes.columns.size > _MANY_CODES:
+    if codes.n_rows * len(codes.n_codes) > _MANY_CODES:
         del codes
         _give_back()
     return table
@@ -208,8 +208,8 @@ def _cell_start(n_codes: Array) -> Array:
 
 def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
     """Lay the codes out by column and by row."""
-    n_features, n_rows = codes.columns.shape
-    by_column, lookup = codes.columns, np.empty(0)
+    columns = by_column = codes.columns
+    (n_features, n_rows), lookup = columns.shape, np.empty(0)
     if bundles.is_shared.any():
         by_column = np.zeros((bundles.n_columns, n_rows), BIN)
         lookup = np.array([bundles.lookup(f, int(codes.n_codes[f])) for f in range(n_features)])
@@ -218,7 +218,7 @@ def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
     def pack(task: int) -> None:
         first, last = task * _PACK_ROWS, min((task + 1) * _PACK_ROWS, n_rows)
         if len(lookup):
-            pack_bundles(codes.columns, bundles.column, lookup, first, last, by_column)
+            pack_bundles(columns, bundles.column, lookup, first, last, by_column)
         pack_rows(by_column, first, last, by_row)
 
     n_tasks = -(-n_rows // _PACK_ROWS)
@@ -228,7 +228,7 @@ def _lay_out(codes: Codes, bundles: Bundles, n_jobs: int | None) -> CodedTable:
         return DenseLayout(by_row[start:stop], np.ascontiguousarray(by_column[:, start:stop]))
 
     pages = Pages.cut(page_borders(n_rows), take)
-    books = replace(codes, columns=np.empty((n_features, 0), BIN))
+    books = codes.without_rows()
     return CodedTable(books, pages, _cell_start(codes.n_codes), bundles, np.arange(n_features))
 
 

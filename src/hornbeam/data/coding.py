@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from hornbeam.data.matrix import kernel_view
+from hornbeam.data.pages import Page, Pages, page_borders
 from hornbeam.dtypes import BIN, MAX_BINS, MISSING_BIN, MISSING_RANK, RANK, Array
 from hornbeam.kernels.binning import (
     EDGE_SLOTS,
@@ -29,7 +30,9 @@ from hornbeam.kernels.binning import (
     number_categories,
     rank_sorted,
 )
+from hornbeam.kernels.pieces import PageCodes
 from hornbeam.runtime.team import run_parallel
+from hornbeam.runtime.views import ViewArray
 
 # The rank of a median estimated from m rows is off by 0.5 / sqrt(m) of all rows (standard
 # error): for 200,000 rows 0.11%, which is 0.29 of one bin in 255, and less towards the tails.
@@ -44,13 +47,49 @@ _BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
-    """A table as codes, feature by feature.
+class CodedRows:
+    """Some rows as codes, feature by feature: what a page of a table holds.
 
     Attributes
     ----------
     columns : uint8 or uint32 array, shape (n_features, n_rows)
         The code of each row; the largest value of the dtype means missing.
+    values : float32 or float64 array of shape (n_rows, n_crowded), optional
+        The crowded columns themselves, for those who cut their bins; see `Codes.with_values`.
+    """
+
+    columns: Array
+    values: Array | None = None
+
+    @cached_property
+    def by_row(self) -> Array:
+        """The codes row by row, each padded to 16 or a multiple of 32 bytes; of bins only.
+
+        Behind the last row there is room for a vector that begins in it.
+        """
+        n_features, n_rows = self.columns.shape
+        stride = padded_width(n_features)
+        rows = np.zeros(n_rows * stride + _VECTOR_BYTES, BIN)[: n_rows * stride]
+        rows = rows.reshape(n_rows, stride)
+        rows[:, :n_features] = self.columns.T
+        return rows
+
+
+def padded_width(n_features: int) -> int:
+    """How many bytes a row of so many features has in `CodedRows.by_row`."""
+    if n_features <= _VECTOR_BYTES // 2:  # twice as many rows fit into the cache
+        return _VECTOR_BYTES // 2
+    return -(-n_features // _VECTOR_BYTES) * _VECTOR_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A table as codes: pages of coded rows, and what the codes mean.
+
+    Attributes
+    ----------
+    pages : `Pages` of `CodedRows`
+        The codes of all rows.
     n_codes : int64 array
         Codes in use per feature, missing not counted.
     is_category : uint8 array
@@ -69,11 +108,9 @@ class Codes:
         The rare ones share the last code.
     crowded : uint8 array
         Bins: 1 where a number feature has more values than bins. Ranks: none.
-    values : float32 or float64 array of shape (n_rows, n_crowded), optional
-        The crowded columns themselves, for those who cut their bins; see `with_values`.
     """
 
-    columns: Array
+    pages: Pages[CodedRows]
     n_codes: Array
     is_category: Array
     edges: Array
@@ -82,37 +119,93 @@ class Codes:
     middle_start: Array
     category_code: dict[int, Array] = field(default_factory=dict)
     crowded: Array = field(default_factory=lambda: np.empty(0, np.uint8))
-    values: Array | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return self.pages.n_rows
+
+    @property
+    def as_bytes(self) -> bool:
+        """Whether codes are bytes, as those of bins are."""
+        return bool(self.pages.codes[0].columns.dtype == BIN)
+
+    @property
+    def columns(self) -> Array:
+        """The codes of all rows as one array, which is a copy if there are several pages."""
+        columns: list[Array] = [rows.columns for rows in self.pages.codes]
+        return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+
+    @property
+    def values(self) -> Array | None:
+        """The values of crowded columns of all rows, if they are known; as `columns`."""
+        values = [rows.values for rows in self.pages.codes if rows.values is not None]
+        if len(values) <= 1:
+            return values[0] if values else None
+        return np.concatenate(values)
+
+    @cached_property
+    def has_missing(self) -> Array:
+        """Which features are missing in some row (bool array)."""
+        missing = MISSING_BIN if self.as_bytes else MISSING_RANK
+        found = [(rows.columns == missing).any(axis=1) for rows in self.pages.codes]
+        return np.logical_or.reduce(found)
+
+    def without_rows(self) -> Codes:
+        """The code books alone."""
+        return self.chosen(np.empty(0, np.int64))
 
     def chosen(self, rows: Array) -> Codes:
         """The codes of some of the rows."""
-        values = None if self.values is None else self.values[rows]
-        return replace(self, columns=self.columns[:, rows], values=values)
+        values = self.values
+        return replace(
+            self, pages=_cut(self.columns[:, rows], None if values is None else values[rows])
+        )
 
     def with_values(self, matrix: Any) -> Codes:
         """Remember the values of crowded columns, row by row."""
         crowded = np.flatnonzero(self.crowded)
         if scipy.sparse.issparse(matrix):
-            return replace(self, values=scipy.sparse.csc_array(matrix)[:, crowded].toarray("C"))
-        dense = kernel_view(matrix)
-        if len(crowded) < dense.shape[1]:
-            dense = dense[:, crowded]
-        return replace(self, values=np.ascontiguousarray(dense))  # the table itself, if it can be
+            values = scipy.sparse.csc_array(matrix)[:, crowded].toarray("C")
+        else:
+            values = kernel_view(matrix)
+            if len(crowded) < values.shape[1]:
+                values = values[:, crowded]
+            values = np.ascontiguousarray(values)  # the table itself, if it can be
+        with_values = tuple(
+            replace(page.codes, values=values[page.start : page.stop]) for page in self.pages
+        )
+        return replace(self, pages=replace(self.pages, codes=with_values))
 
-    @cached_property
-    def by_row(self) -> Array:
-        """The codes row by row, each padded to 16 or a multiple of 32 bytes; of bins only.
+    def views(self, by_row: bool = False) -> ViewArray[PageCodes]:
+        """What kernels see of the pages, perhaps row by row, too."""
+        return ViewArray([_view(page, by_row) for page in self.pages])
 
-        Behind the last row there is room for a vector that begins in it.
-        """
-        n_features, n_rows = self.columns.shape
-        stride = -(-n_features // _VECTOR_BYTES) * _VECTOR_BYTES
-        if n_features <= _VECTOR_BYTES // 2:  # twice as many rows fit into the cache
-            stride = _VECTOR_BYTES // 2
-        rows = np.zeros(n_rows * stride + _VECTOR_BYTES, BIN)[: n_rows * stride]
-        rows = rows.reshape(n_rows, stride)
-        rows[:, :n_features] = self.columns.T
-        return rows
+
+def _cut(columns: Array, values: Array | None = None) -> Pages[CodedRows]:
+    """Coded rows as pages, as many as there are to be; nothing is copied for a single one."""
+
+    def take(start: int, stop: int) -> CodedRows:
+        part = None if values is None else values[start:stop]
+        return CodedRows(np.ascontiguousarray(columns[:, start:stop]), part)
+
+    return Pages.cut(page_borders(columns.shape[1]), take)
+
+
+def _view(page: Page[CodedRows], by_row: bool) -> PageCodes:
+    """What kernels see of a page."""
+    rows, no_bins, no_values = page.codes, np.empty(0, BIN), np.empty(0, np.float32)
+    as_bytes, values = rows.columns.dtype == BIN, rows.values
+    narrow = values is not None and values.dtype == np.float32
+    return PageCodes(
+        start=page.start,
+        stop=page.stop,
+        bins=rows.columns.ravel() if as_bytes else no_bins,
+        ranks=np.empty(0, RANK) if as_bytes else rows.columns.ravel(),
+        by_row=rows.by_row.ravel() if by_row else no_bins,
+        narrow_values=values.ravel() if values is not None and narrow else no_values,
+        wide_values=np.empty(0) if values is None or narrow else values.ravel(),
+    )
 
 
 def encode_ranks(
@@ -160,7 +253,8 @@ def encode_ranks(
 
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_RANK)
     no_middles = _flatten([np.empty(0)] * n_features)
-    return Codes(codes, n_codes, is_category.astype(np.uint8), *_flatten(values), *no_middles)
+    kinds = is_category.astype(np.uint8)
+    return Codes(_cut(codes), n_codes, kinds, *_flatten(values), *no_middles)
 
 
 def encode_bins(
@@ -231,7 +325,7 @@ def encode_bins(
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_BIN)
     folded = dict(sorted(category_code.items()))
     flat = (*_flatten(edges), *_flatten(middles))
-    return Codes(codes, n_codes, is_category.astype(np.uint8), *flat, folded, crowded)
+    return Codes(_cut(codes), n_codes, is_category.astype(np.uint8), *flat, folded, crowded)
 
 
 def encode_like(codes: Codes, matrix: Any, n_jobs: int | None = None) -> Codes:
@@ -257,7 +351,7 @@ def encode_like(codes: Codes, matrix: Any, n_jobs: int | None = None) -> Codes:
         assign_bins(column, _padded(edges), MISSING_BIN, columns[feature])
 
     _for_each_column(encode, matrix, n_jobs, _SECONDS_PER_BIN)
-    return replace(codes, columns=columns)
+    return replace(codes, pages=_cut(columns))
 
 
 # --- ranks ------------------------------------------------------------------------------

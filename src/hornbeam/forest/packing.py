@@ -58,7 +58,7 @@ class Packer:
         self.special = (
             ccp_alpha > 0.0
             or task.criterion.summed == "order"
-            or task.codes.columns.dtype != np.uint8
+            or not task.codes.as_bytes
             or task.rules.monotone is not None
             or task.scaling.changes
         )

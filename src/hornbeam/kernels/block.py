@@ -36,6 +36,7 @@ from hornbeam.kernels.lanes import (
     sum_values,
 )
 from hornbeam.kernels.order import merge_sort
+from hornbeam.kernels.pieces import first_row_of, next_piece, page_of
 from hornbeam.kernels.settle import add_children, note_gain, note_split, summarise
 from hornbeam.kernels.split import ask_about_node, beats, may_split, nothing_better
 from hornbeam.kernels.split_bin_categories import (
@@ -92,26 +93,39 @@ STATS = 3
 @inlined
 def copy_codes(problem, rows, scratch, first, n_rows):
     """Copy the codes of a node's rows."""
-    codes, stride = scratch.block_codes, problem.row_stride
-    for i in range(n_rows):
-        start = rows.row[first + i] * stride
-        for feature in range(0, stride, COPIED_CODES):
-            for k in range(COPIED_CODES):
-                codes[(feature + k) * BLOCK_LANES + i] = problem.by_row[start + feature + k]
+    codes, stride, row = scratch.block_codes, problem.row_stride, rows.row
+    begin, last = first, first + n_rows
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        by_row, offset = page.by_row, first_row_of(page, stride)
+        for i in range(begin - first, end - first):
+            start = offset + row[first + i] * stride
+            for feature in range(0, stride, COPIED_CODES):
+                for k in range(COPIED_CODES):
+                    codes[(feature + k) * BLOCK_LANES + i] = by_row[start + feature + k]
+        begin = end
+
+
+@inlined
+def row_of_table(problem, rows, place):
+    """The number in the table of a row of a node, which may be grown on a tile."""
+    row = int64(rows.row[place])
+    return int64(problem.origin[row]) if problem.tiled else row
 
 
 @inlined
 def copy_values(problem, rows, scratch, first, n_rows):
     """Copy the values of crowded features; missing ones are above all others."""
     n_crowded, wide = problem.n_crowded, problem.has_wide_values
-    values = scratch.block_values
+    pages, n_pages, values = problem.value_pages, problem.n_value_pages, scratch.block_values
+    page = page_of(pages, n_pages, row_of_table(problem, rows, first))
     for i in range(n_rows):
-        row = int64(rows.row[first + i])
-        if problem.tiled:
-            row = int64(problem.origin[row])
+        row = row_of_table(problem, rows, first + i)
+        if row >= page.stop:
+            page = page_of(pages, n_pages, row)
         for place in range(n_crowded):
-            at = row * n_crowded + place
-            value = problem.wide_values[at] if wide else float64(problem.narrow_values[at])
+            at = (row - page.start) * n_crowded + place
+            value = page.wide_values[at] if wide else float64(page.narrow_values[at])
             # -0.0 becomes 0.0
             values[place * BLOCK_LANES + i] = value + 0.0 if value == value else math.inf
 

@@ -1,6 +1,6 @@
 """Arithmetic on the codes of a row, many features at a time.
 
-The codes of a row are neighbours in a second copy of the table (Problem.by_row), so a
+The codes of a row are neighbours in a second copy of the table (PageCodes.by_row), so a
 vector instruction handles 32 features of it, one in each lane. Where a row is shorter, the
 other lanes see codes of the next row, and nobody asks for what they hold.
 """
@@ -43,11 +43,16 @@ def _splat(builder: Any, value: Any, vector: Any) -> Any:
 def _codes_of(
     context: Any, builder: Any, kinds: Any, args: Any, place: Any, offset: Any, vector: Any
 ) -> Any:
-    """Codes from ``offset`` on of the row at a place; ``args`` are by_row, stride and row."""
-    table, step, rows = args
-    number = builder.load(pointer_to(context, builder, kinds[2], rows, place))
-    start = builder.add(builder.mul(builder.sext(number, step.type), step), offset)
-    return builder.load(_vector(context, builder, kinds[0], table, start, vector), align=1)
+    """Codes from ``offset`` on of the row at a place; ``args`` are table and row.
+
+    A table is the codes row by row, how many are before those of row 0 (which may be on another
+    page: then there are that many too few), and how many each row has.
+    """
+    by_row, before, step = (builder.extract_value(args[0], i) for i in range(3))
+    number = builder.load(pointer_to(context, builder, kinds[1], args[1], place))
+    begin = builder.add(before, offset)
+    start = builder.add(builder.mul(builder.sext(number, step.type), step), begin)
+    return builder.load(_vector(context, builder, kinds[0][0], by_row, start, vector), align=1)
 
 
 def _loop(builder: Any, first: Any, last: Any) -> Any:
@@ -58,8 +63,7 @@ def _loop(builder: Any, first: Any, last: Any) -> Any:
 @intrinsic
 def span_lanes(
     typing_context: Any,
-    by_row: Any,
-    stride: Any,
+    table: Any,
     row: Any,
     first: Any,
     last: Any,
@@ -68,21 +72,27 @@ def span_lanes(
     high: Any,
     top: Any,
 ) -> Any:
-    """Smallest code, largest known code plus 1 (0: none) and largest code of 32 features."""
-    signature = types.void(
-        by_row, types.int64, row, types.int64, types.int64, types.int64, low, high, top
-    )
+    """Smallest code, largest known code plus 1 (0: none) and largest code of 32 features.
+
+    What ``low``, ``high`` and ``top`` hold before are those of other rows.
+    """
+    signature = types.void(table, row, types.int64, types.int64, types.int64, low, high, top)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        begin, end, offset, *results = args[3:]
+        begin, end, offset, *results = args[2:]
         lanes = ir.VectorType(ir.IntType(8), LANES)
-        smallest, known, largest = (cgutils.alloca_once(builder, lanes) for _ in range(3))
-        builder.store(ir.Constant(lanes, [255] * LANES), smallest)
-        builder.store(ir.Constant(lanes, [0] * LANES), known)
-        builder.store(ir.Constant(lanes, [0] * LANES), largest)
+        smallest, known, largest = kept_ones = [
+            cgutils.alloca_once(builder, lanes) for _ in range(3)
+        ]
+        targets = [
+            _vector(context, builder, kind, result, offset, lanes)
+            for kind, result in zip(sig.args[5:], results, strict=True)
+        ]
+        for kept, target in zip(kept_ones, targets, strict=True):
+            builder.store(builder.load(target, align=1), kept)
         ones = ir.Constant(lanes, [1] * LANES)
         with _loop(builder, begin, end) as (place, _):
-            codes = _codes_of(context, builder, sig.args, args[:3], place, offset, lanes)
+            codes = _codes_of(context, builder, sig.args, args[:2], place, offset, lanes)
             for kept, codes_or_more, sign in (
                 (smallest, codes, "<"),
                 (known, builder.add(codes, ones), ">"),  # a missing code, 255, becomes 0
@@ -91,11 +101,8 @@ def span_lanes(
                 before = builder.load(kept)
                 better = builder.icmp_unsigned(sign, codes_or_more, before)
                 builder.store(builder.select(better, codes_or_more, before), kept)
-        for kept, kind, result in zip(
-            (smallest, known, largest), sig.args[6:], results, strict=True
-        ):
-            address = pointer_to(context, builder, kind, result, offset)
-            builder.store(builder.load(kept), builder.bitcast(address, lanes.as_pointer()), align=1)
+        for kept, target in zip(kept_ones, targets, strict=True):
+            builder.store(builder.load(kept), target, align=1)
         return context.get_dummy_value()
 
     return signature, generate
@@ -147,8 +154,7 @@ count_up_to, count_above = _make_counter("<="), _make_counter(">")
 @intrinsic
 def count_two_up_to(
     typing_context: Any,
-    by_row: Any,
-    stride: Any,
+    table: Any,
     row: Any,
     first: Any,
     last: Any,
@@ -161,27 +167,25 @@ def count_two_up_to(
 ) -> Any:
     """Count the rows of two classes whose codes are up to the cut, for 32 features.
 
-    Row ``j`` has the class ``labels[j - shift]``. Those of class 0 are left in ``counts[lane:]``,
-    those of class 1 in ``counts[width + lane:]``. Counters stay in registers, where the next
+    Row ``j`` has the class ``labels[j - shift]``. Those of class 0 are added to ``counts[lane:]``,
+    those of class 1 to ``counts[width + lane:]``. Counters stay in registers, where the next
     row need not wait until they are stored.
     """
     whole = types.int64
-    signature = types.void(
-        by_row, whole, row, whole, whole, whole, cuts, labels, whole, counts, whole
-    )
+    signature = types.void(table, row, whole, whole, whole, cuts, labels, whole, counts, whole)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        begin, end, offset, limits, classes, before, results, width = args[3:]
+        begin, end, offset, limits, classes, before, results, width = args[2:]
         lanes = ir.VectorType(ir.IntType(8), LANES)
         nothing = ir.Constant(lanes, [0] * LANES)
         everyone, second = (cgutils.alloca_once(builder, lanes) for _ in range(2))
         builder.store(nothing, everyone)
         builder.store(nothing, second)
-        limit = builder.load(_vector(context, builder, sig.args[6], limits, offset, lanes), align=1)
+        limit = builder.load(_vector(context, builder, sig.args[5], limits, offset, lanes), align=1)
         with _loop(builder, begin, end) as (place, _):
-            codes = _codes_of(context, builder, sig.args, args[:3], place, offset, lanes)
+            codes = _codes_of(context, builder, sig.args, args[:2], place, offset, lanes)
             label = builder.load(
-                pointer_to(context, builder, sig.args[7], classes, builder.sub(place, before))
+                pointer_to(context, builder, sig.args[6], classes, builder.sub(place, before))
             )
             one = _splat(builder, builder.trunc(label, lanes.element), lanes)
             added = builder.zext(builder.icmp_unsigned("<=", codes, limit), lanes)
@@ -193,25 +197,25 @@ def count_two_up_to(
             (others, offset),
             (builder.load(second), builder.add(width, offset)),
         ):
-            address = _vector(context, builder, sig.args[9], results, at, lanes)
-            builder.store(count, address, align=1)
+            address = _vector(context, builder, sig.args[8], results, at, lanes)
+            known = builder.load(address, align=1)
+            builder.store(builder.add(known, count), address, align=1)
         return context.get_dummy_value()
 
     return signature, generate
 
 
 def _make_adder(sign: str) -> Any:
-    """``add(by_row, stride, row, first, last, lane, cuts, stats, sums, at)``.
+    """``add(table, row, first, last, lane, cuts, stats, sums, at)``.
 
     Compare the codes of a node's rows with the cuts of 8 features. Statistic s of the three
-    of a row, summed where the comparison holds, is left in ``sums[at + s * stride + i]``.
+    of a row is added to ``sums[at + s * stride + i]`` where the comparison holds.
     """
 
     @intrinsic
     def add(
         typing_context: Any,
-        by_row: Any,
-        stride: Any,
+        table: Any,
         row: Any,
         first: Any,
         last: Any,
@@ -222,29 +226,29 @@ def _make_adder(sign: str) -> Any:
         at: Any,
     ) -> Any:
         whole = types.int64
-        signature = types.void(by_row, whole, row, whole, whole, whole, cuts, stats, sums, whole)
+        signature = types.void(table, row, whole, whole, whole, cuts, stats, sums, whole)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            step = args[1]
-            begin, end, offset, limits, values, results, place = args[3:]
+            step = builder.extract_value(args[0], 2)
+            begin, end, offset, limits, values, results, place = args[2:]
             lanes = ir.VectorType(ir.IntType(8), SUM_LANES)
             reals = ir.VectorType(ir.DoubleType(), SUM_LANES)
             nothing = ir.Constant(reals, [0.0] * SUM_LANES)
             borders = builder.load(
-                _vector(context, builder, sig.args[6], limits, offset, lanes), align=1
+                _vector(context, builder, sig.args[5], limits, offset, lanes), align=1
             )
             targets, kept = [], []
             for s in range(3):
                 cell = builder.add(place, builder.mul(ir.Constant(step.type, s), step))
-                targets.append(_vector(context, builder, sig.args[8], results, cell, reals))
+                targets.append(_vector(context, builder, sig.args[7], results, cell, reals))
                 kept.append(cgutils.alloca_once(builder, reals))
-                builder.store(nothing, kept[s])
+                builder.store(builder.load(targets[s], align=8), kept[s])
             with _loop(builder, begin, end) as (j, _):
-                codes = _codes_of(context, builder, sig.args, args[:3], j, offset, lanes)
+                codes = _codes_of(context, builder, sig.args, args[:2], j, offset, lanes)
                 holds = builder.icmp_unsigned(sign, codes, borders)
                 for s in range(3):
                     cell = builder.add(builder.mul(j, ir.Constant(j.type, 3)), j.type(s))
-                    value = builder.load(pointer_to(context, builder, sig.args[7], values, cell))
+                    value = builder.load(pointer_to(context, builder, sig.args[6], values, cell))
                     added = builder.select(holds, _splat(builder, value, reals), nothing)
                     builder.store(builder.fadd(builder.load(kept[s]), added), kept[s])
             for target, sum_ in zip(targets, kept, strict=True):

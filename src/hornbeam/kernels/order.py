@@ -11,6 +11,7 @@ from __future__ import annotations
 from numba import int64, uint32, uint64
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
+from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.state import (
     PROBLEM_AT,
     ROWS_AT,
@@ -32,13 +33,12 @@ ENTRY_MASK = 0xFFFFFFFF  # the entry's half of a key
 
 
 @part
-def code_at(problem, feature, row):
-    """Code of a row; a missing one is MISSING_RANK, whatever the width of the codes."""
-    place = feature * problem.n_rows + row
-    if problem.as_bytes:
-        code = uint32(problem.bins[place])
+def code_at(page, place, as_bytes):
+    """Code at a place of a page; a missing one is MISSING_RANK, whatever the width of the codes."""
+    if as_bytes:
+        code = uint32(page.bins[place])
         return uint32(MISSING_RANK) if code == uint32(MISSING_BIN) else code
-    return problem.ranks[place]
+    return page.ranks[place]
 
 
 @inlined
@@ -49,16 +49,21 @@ def row_keys(problem, rows, feature, first, last, keys):
     """
     low, high = uint32(MISSING_RANK), uint32(0)
     known, missing = 0, last - first
-    for j in range(first, last):
-        code = code_at(problem, feature, rows.row[j])
-        key = (uint64(code) << uint64(32)) | uint64(j)
-        if code != uint32(MISSING_RANK):
-            low, high = min(low, code), max(high, code)
-            keys[known] = key
-            known += 1
-        else:
-            missing -= 1
-            keys[missing] = key
+    row, as_bytes, begin = rows.row, problem.as_bytes, first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        offset = column_of(page, feature)
+        for j in range(begin, end):
+            code = code_at(page, offset + row[j], as_bytes)
+            key = (uint64(code) << uint64(32)) | uint64(j)
+            if code != uint32(MISSING_RANK):
+                low, high = min(low, code), max(high, code)
+                keys[known] = key
+                known += 1
+            else:
+                missing -= 1
+                keys[missing] = key
+        begin = end
     return int64(low), int64(high), known
 
 
@@ -158,20 +163,25 @@ def count_labels(slots, feature, first, last):
     scratch = load_scratch(slots, SCRATCH_AT)
     cell_rows, occupied = scratch.cell_rows, scratch.occupied
     n_codes, n_classes = problem.n_codes[feature], problem.sums.n_classes
-    offset, as_bytes = feature * problem.n_rows, problem.as_bytes
-    bins, ranks, row, labels = problem.bins, problem.ranks, rows.row, rows.labels
-    if note_codes(problem, scratch, feature, last - first):
-        for j in range(first, last):
-            code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-            code = min(code, n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cell_rows[code * n_classes + labels[j]] += 1
-        return
+    row, labels, as_bytes = rows.row, rows.labels, problem.as_bytes
+    note = note_codes(problem, scratch, feature, last - first)
     span = (n_codes + 1) * n_classes
-    step = span if 4 * span <= COPIED_CELLS else 0
-    for j in range(first, last):
-        code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-        cell_rows[(j & 3) * step + min(code, n_codes) * n_classes + labels[j]] += 1
+    step = span if 4 * span <= COPIED_CELLS and not note else 0
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, ranks, offset = page.bins, page.ranks, column_of(page, feature)
+        if note:
+            for j in range(begin, end):
+                code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+                code = min(code, n_codes)
+                occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+                cell_rows[code * n_classes + labels[j]] += 1
+        else:
+            for j in range(begin, end):
+                code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+                cell_rows[(j & 3) * step + min(code, n_codes) * n_classes + labels[j]] += 1
+        begin = end
     if step > 0:
         for cell in range(span):
             for copy in range(1, 4):
@@ -187,18 +197,21 @@ def count_sums(slots, feature, first, last):
     n_stats, n_classes = problem.sums.n_stats, problem.sums.n_classes
     n_codes, one_label = problem.n_codes[feature], problem.sums.n_labels == 1
     sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
-    offset, as_bytes = feature * problem.n_rows, problem.as_bytes
-    bins, ranks, row, stats = problem.bins, problem.ranks, rows.row, rows.stats
-    note = note_codes(problem, scratch, feature, last - first)
-    for j in range(first, last):
-        code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-        code = min(code, n_codes)
-        if note:
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-        cell = code * n_classes + rows.labels[j] if one_label else code
-        cell_rows[cell] += 1
-        for s in range(n_stats):
-            sums[cell * n_stats + s] += stats[j * n_stats + s]
+    row, stats, as_bytes = rows.row, rows.stats, problem.as_bytes
+    note, begin = note_codes(problem, scratch, feature, last - first), first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, ranks, offset = page.bins, page.ranks, column_of(page, feature)
+        for j in range(begin, end):
+            code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+            code = min(code, n_codes)
+            if note:
+                occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+            cell = code * n_classes + rows.labels[j] if one_label else code
+            cell_rows[cell] += 1
+            for s in range(n_stats):
+                sums[cell * n_stats + s] += stats[j * n_stats + s]
+        begin = end
 
 
 @inlined

@@ -13,6 +13,7 @@ from numba import int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.lanes import PART_LANES, copy_four, part_lanes
+from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.state import (
     LEFT,
     NODES_AT,
@@ -33,16 +34,28 @@ FEW_ROWS = 16
 
 
 @inlined
+def list_bins(problem, listed, feature, row, first, n_rows):
+    """List the codes of a node's rows."""
+    begin, last = first, first + n_rows
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, offset = page.bins, column_of(page, feature)
+        for j in range(begin, end):
+            listed[j - first] = bins[offset + row[j]]
+        begin = end
+
+
+@inlined
 def find_category_sides(problem, scratch, desk, rank, feature, missing_left, row, first, n_rows):
     """List for each row of a node whether its category goes left."""
     member_at, n_codes = rank * problem.max_categories, problem.n_codes[feature]
-    bins, offset = problem.bins, feature * problem.n_rows
     sides, row_sides = scratch.sides, scratch.row_sides
     for code in range(n_codes):
         sides[code] = desk.member[member_at + code] == LEFT
     sides[MISSING_BIN] = missing_left
+    list_bins(problem, row_sides, feature, row, first, n_rows)
     for i in range(n_rows):
-        row_sides[i] = sides[bins[offset + row[first + i]]]
+        row_sides[i] = sides[row_sides[i]]
 
 
 @inlined
@@ -50,10 +63,9 @@ def find_number_sides(
     problem, nodes, node, scratch, feature, cut, missing_left, row, first, n_rows
 ):
     """List for each row of a node whether it is below the cut; note the codes next to it."""
-    bins, offset, row_sides = problem.bins, feature * problem.n_rows, scratch.row_sides
+    row_sides = scratch.row_sides
     missing, last_left, missing_side = uint8(MISSING_BIN), uint8(cut), uint8(missing_left)
-    for i in range(n_rows):
-        row_sides[i] = bins[offset + row[first + i]]
+    list_bins(problem, row_sides, feature, row, first, n_rows)
     if not problem.rules.random_cuts:
         low, high = uint8(0), missing
         for i in range(n_rows):
@@ -190,25 +202,29 @@ def part_rows(slots, node, desk_at, rank):
     missing_code = MISSING_BIN if as_bytes else MISSING_RANK
     member_at = rank * problem.max_categories
     n_labels, n_stats = problem.sums.n_labels, problem.sums.n_stats
-    offset = feature * problem.n_rows
+    row = rows.row
     first, last = int64(nodes.first[node]), int64(nodes.last[node])
     low_code, high_code = int64(NOT_LEFT), int64(MISSING_RANK)
     low_row, high_row = int64(0), int64(0)
-    for j in range(first, last):
-        row = rows.row[j]
-        code = int64(problem.bins[offset + row]) if as_bytes else int64(problem.ranks[offset + row])
-        if code == missing_code:
-            goes_left = missing_left
-        elif category:
-            goes_left = int64(desk.member[member_at + code] == LEFT)
-        else:
-            goes_left = int64(code <= cut)
-            if goes_left:
-                if code > low_code:
-                    low_code, low_row = code, int64(row)
-            elif code < high_code:
-                high_code, high_row = code, int64(row)
-        scratch.row_sides[j - first] = goes_left
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, ranks, offset = page.bins, page.ranks, column_of(page, feature)
+        for j in range(begin, end):
+            code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
+            if code == missing_code:
+                goes_left = missing_left
+            elif category:
+                goes_left = int64(desk.member[member_at + code] == LEFT)
+            else:
+                goes_left = int64(code <= cut)
+                if goes_left:
+                    if code > low_code:
+                        low_code, low_row = code, int64(row[j])
+                elif code < high_code:
+                    high_code, high_row = code, int64(row[j])
+            scratch.row_sides[j - first] = goes_left
+        begin = end
     left = move_together(rows, scratch, first, last - first, n_labels, n_stats)
     nodes.low_code[node] = low_code
     nodes.high_code[node] = high_code if high_code < MISSING_RANK else -1

@@ -19,6 +19,7 @@ from numba import float64, int64, uint8, uint64
 
 from hornbeam.dtypes import MISSING_BIN
 from hornbeam.kernels.lanes import LANES, count_above
+from hornbeam.kernels.pieces import column_of, first_row_of, next_piece
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.state import (
@@ -84,13 +85,16 @@ def allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
 def add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, unit):
     """Add rows to cells, and note the codes that occur."""
     n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
-    bins, offset = problem.bins, feature * problem.n_rows
-    words, occupied = scratch.cell_words, scratch.occupied
-    for j in range(first, last):
-        code = min(int64(bins[offset + row[j]]), n_codes)
-        occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-        cell = code * n_classes + labels[j - shift]
-        words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+    words, occupied, begin = scratch.cell_words, scratch.occupied, first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, offset = page.bins, column_of(page, feature)
+        for j in range(begin, end):
+            code = min(int64(bins[offset + row[j]]), n_codes)
+            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+            cell = code * n_classes + labels[j - shift]
+            words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+        begin = end
 
 
 @inlined
@@ -101,25 +105,47 @@ def add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, l
     for the one before it.
     """
     n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
-    bins, offset = problem.bins, feature * problem.n_rows
     words, span = scratch.cell_words, (n_codes + 1) * n_classes
     distance = span if 4 * span <= COPIED_CELLS else 0
-    n_turns = (last - first) >> 2
-    for turn in range(n_turns):
-        for copy in range(4):
-            j = first + 4 * turn + copy
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, offset = page.bins, column_of(page, feature)
+        n_turns = (end - begin) >> 2
+        for turn in range(n_turns):
+            for copy in range(4):
+                j = begin + 4 * turn + copy
+                code = min(int64(bins[offset + row[j]]), n_codes)
+                cell = copy * distance + code * n_classes + labels[j - shift]
+                words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+        for j in range(begin + 4 * n_turns, end):
             code = min(int64(bins[offset + row[j]]), n_codes)
-            cell = copy * distance + code * n_classes + labels[j - shift]
+            cell = code * n_classes + labels[j - shift]
             words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
-    for j in range(first + 4 * n_turns, last):
-        code = min(int64(bins[offset + row[j]]), n_codes)
-        cell = code * n_classes + labels[j - shift]
-        words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+        begin = end
     if distance > 0:
         for cell in range(span):
             for copy in range(1, 4):
                 words[cell] += words[copy * distance + cell]
                 words[copy * distance + cell] = 0
+
+
+@inlined
+def add_weighing(problem, scratch, labels, shift, row, stats, feature, first, last):
+    """Add rows, whose weights are not whole numbers, to cells; note the codes that occur."""
+    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
+    words, sums, occupied = scratch.cell_words, scratch.cell_sums, scratch.occupied
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, offset = page.bins, column_of(page, feature)
+        for j in range(begin, end):
+            code = min(int64(bins[offset + row[j]]), n_codes)
+            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+            cell = code * n_classes + labels[j - shift]
+            words[cell] += ROW_UNIT
+            sums[cell] += stats[j]
+        begin = end
 
 
 @step(FillCells)
@@ -134,13 +160,7 @@ def fill_class_cells(slots, node, feature):
     few_rows = last - first < (n_codes + 1) * n_classes
     unit = problem.weights.unit
     if not problem.weights.whole:
-        bins, offset = problem.bins, feature * problem.n_rows
-        for j in range(first, last):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            scratch.occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cell = code * n_classes + labels[j - shift]
-            scratch.cell_words[cell] += ROW_UNIT
-            scratch.cell_sums[cell] += stats[j]
+        add_weighing(problem, scratch, labels, shift, row, stats, feature, first, last)
     elif few_rows and unit:
         add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, True)
     elif few_rows:
@@ -386,17 +406,20 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        row, stats, bins, anew = rows.row, rows.stats, problem.bins, scratch.ask.anew
+        row, stats, anew, unit = rows.row, rows.stats, scratch.ask.anew, problem.weights.unit
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
-        offset, unit = feature * problem.n_rows, problem.weights.unit
         words, largest = scratch.cell_words, int64(MISSING_BIN)
         if problem.weights.whole:
-            largest = int64(0)
-            for j in range(first, last):
-                code = int64(bins[offset + row[j]])
-                if code != 0:
-                    largest = max(largest, code)
-                    words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
+            largest, begin = int64(0), first
+            while begin < last:
+                page, end = next_piece(problem, row, begin, last)
+                bins, offset = page.bins, column_of(page, feature)
+                for j in range(begin, end):
+                    code = int64(bins[offset + row[j]])
+                    if code != 0:
+                        largest = max(largest, code)
+                        words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
+                begin = end
         if largest == MISSING_BIN:
             for k in range(scratch.ask.n_totals):
                 words[k] = 0
@@ -424,17 +447,20 @@ def count_ones(problem, scratch, rows, first, last, n_classes):
     A lane is as wide as a code: it is emptied before what it counts may exceed that. The
     cuts are all 0 here, where none of them is random.
     """
-    by_row, stride, width = problem.by_row, problem.row_stride, problem.lane_width
+    stride, width = problem.row_stride, problem.lane_width
     anew, row, stats = scratch.ask.anew, rows.row, rows.stats
     labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
     counts, zeros, words = scratch.lane_counts, scratch.cuts, scratch.lane_rows
     weights_at = n_classes * width
     most = problem.weights.lane_rows
-    for begin in range(first, last, most):
-        end = min(last, begin + most)
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, min(last, begin + most))
+        by_row, offset = page.by_row, first_row_of(page, stride)
         for lane in range(0, stride, LANES):
             for j in range(begin, end):
-                start, at = row[j] * stride + lane, labels[j - shift] * width + lane
+                start = offset + row[j] * stride + lane
+                at = labels[j - shift] * width + lane
                 count_above(by_row, start, zeros, lane, counts, at, uint8(1))
                 weight = uint8(stats[j])
                 count_above(by_row, start, zeros, lane, counts, weights_at + at, weight)
@@ -443,6 +469,7 @@ def count_ones(problem, scratch, rows, first, last, n_classes):
             words[cell] += (int64(counts[cell]) << 32) + weight
             counts[cell] = 0
             counts[weights_at + cell] = 0
+        begin = end
 
 
 def make_class_pairs_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -493,17 +520,20 @@ def make_moment_bins_search(
 
     def fill_moment_cells(problem, rows, scratch, feature, first, last):
         """Missing values come after the last code."""
-        n_codes, offset = problem.n_codes[feature], feature * problem.n_rows
-        bins, row, stats = problem.bins, rows.row, rows.stats
-        cells, occupied = scratch.cell_sums, scratch.occupied
-        for j in range(first, last):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cells[width * code] += 1.0
-            cells[width * code + 1] += stats[3 * j]
-            cells[width * code + 2] += stats[3 * j + 1]
-            if not first_moments:
-                cells[width * code + 3] += stats[3 * j + 2]
+        n_codes, row, stats = problem.n_codes[feature], rows.row, rows.stats
+        cells, occupied, begin = scratch.cell_sums, scratch.occupied, first
+        while begin < last:
+            page, end = next_piece(problem, row, begin, last)
+            bins, offset = page.bins, column_of(page, feature)
+            for j in range(begin, end):
+                code = min(int64(bins[offset + row[j]]), n_codes)
+                occupied[code >> 6] |= uint64(1) << uint64(code & 63)
+                cells[width * code] += 1.0
+                cells[width * code + 1] += stats[3 * j]
+                cells[width * code + 2] += stats[3 * j + 1]
+                if not first_moments:
+                    cells[width * code + 3] += stats[3 * j + 2]
+            begin = end
 
     def scan_moment_cells(problem, scratch, feature, node_rows, missing_left, clear):
         n_codes, cells, occupied = problem.n_codes[feature], scratch.cell_sums, scratch.occupied

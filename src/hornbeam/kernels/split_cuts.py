@@ -23,6 +23,7 @@ from hornbeam.kernels.lanes import (
     count_two_up_to,
     count_up_to,
 )
+from hornbeam.kernels.pieces import column_of, first_row_of, next_piece
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.split_bins import allows, keep_split
@@ -62,15 +63,18 @@ def code_range(problem, scratch, row, feature, first, last):
     if scratch.ask.has_ranges:
         missing = scratch.top[feature] == MISSING_BIN
         return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
-    bins, offset = problem.bins, feature * problem.n_rows
     low, high = int64(MISSING_BIN), int64(-1)
-    n_missing = int64(0)
-    for j in range(first, last):
-        code = int64(bins[offset + row[j]])
-        missing = code == MISSING_BIN
-        n_missing += missing
-        low = min(low, code)
-        high = max(high, int64(-1) if missing else code)
+    n_missing, begin = int64(0), first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, offset = page.bins, column_of(page, feature)
+        for j in range(begin, end):
+            code = int64(bins[offset + row[j]])
+            missing = code == MISSING_BIN
+            n_missing += missing
+            low = min(low, code)
+            high = max(high, int64(-1) if missing else code)
+        begin = end
     return low, high, n_missing
 
 
@@ -216,20 +220,23 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        bins, row, stats = problem.bins, rows.row, rows.stats
-        offset, n_classes = feature * problem.n_rows, scratch.ask.n_totals
-        anew = scratch.ask.anew
+        row, stats = rows.row, rows.stats
+        n_classes, anew = scratch.ask.n_totals, scratch.ask.anew
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
         low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
             return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
-        for j in range(first, last):
-            side = side_of(int64(bins[offset + row[j]]), cut)
-            left_rows += side & 1
-            n_missing += side >> 1
-            sums[side * n_classes + labels[j - shift]] += stats[j]
+        sums, left_rows, n_missing, begin = scratch.cell_sums, int64(0), int64(0), first
+        while begin < last:
+            page, end = next_piece(problem, row, begin, last)
+            bins, offset = page.bins, column_of(page, feature)
+            for j in range(begin, end):
+                side = side_of(int64(bins[offset + row[j]]), cut)
+                left_rows += side & 1
+                n_missing += side >> 1
+                sums[side * n_classes + labels[j - shift]] += stats[j]
+            begin = end
         counted = (last - first, left_rows, n_missing)
         judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return True
@@ -246,19 +253,22 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        bins, row, stats = problem.bins, rows.row, rows.stats
-        offset = feature * problem.n_rows
+        row, stats = rows.row, rows.stats
         low, high, n_missing = code_range(problem, scratch, row, feature, first, last)
         if high < 0 or (n_missing == 0 and low == high):
             return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        sums, left_rows, n_missing = scratch.cell_sums, int64(0), int64(0)
-        for j in range(first, last):
-            side = side_of(int64(bins[offset + row[j]]), cut)
-            left_rows += side & 1
-            n_missing += side >> 1
-            for s in range(3):
-                sums[3 * side + s] += stats[3 * j + s]
+        sums, left_rows, n_missing, begin = scratch.cell_sums, int64(0), int64(0), first
+        while begin < last:
+            page, end = next_piece(problem, row, begin, last)
+            bins, offset = page.bins, column_of(page, feature)
+            for j in range(begin, end):
+                side = side_of(int64(bins[offset + row[j]]), cut)
+                left_rows += side & 1
+                n_missing += side >> 1
+                for s in range(3):
+                    sums[3 * side + s] += stats[3 * j + s]
+            begin = end
         counted = (last - first, left_rows, n_missing)
         judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return True
@@ -301,31 +311,34 @@ def count_sides(problem, scratch, row, labels, shift, first, last, n_classes, mi
 
     They are in lane_counts, or in lane_rows where they may be more than a lane can count.
     """
-    by_row, stride, width = problem.by_row, problem.row_stride, problem.lane_width
+    stride, width = problem.row_stride, problem.lane_width
     counts, cuts, known = scratch.lane_counts, scratch.cuts, scratch.known_codes
     n_cells = (1 + int64(missing)) * n_classes * width
-    for begin in range(first, last, MOST_COUNTED):
-        end = min(last, begin + MOST_COUNTED)
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, min(last, begin + MOST_COUNTED))
+        by_row, offset = page.by_row, first_row_of(page, stride)
         for lane in range(0, stride, LANES):
             if not has_cut(blocks, lane, LANES):
                 continue
             if n_classes == 2:
-                count_two_up_to(
-                    by_row, stride, row, begin, end, lane, cuts, labels, shift, counts, width
-                )
+                table = (by_row, offset, stride)
+                count_two_up_to(table, row, begin, end, lane, cuts, labels, shift, counts, width)
             else:
                 for j in range(begin, end):
-                    start, at = row[j] * stride + lane, labels[j - shift] * width + lane
+                    start = offset + row[j] * stride + lane
+                    at = labels[j - shift] * width + lane
                     count_up_to(by_row, start, cuts, lane, counts, at, uint8(1))
             if missing:
                 for j in range(begin, end):
-                    start, at = row[j] * stride + lane, labels[j - shift] * width + lane
-                    at += n_classes * width
+                    start = offset + row[j] * stride + lane
+                    at = (n_classes + labels[j - shift]) * width + lane
                     count_above(by_row, start, known, lane, counts, at, uint8(1))
         if last - first > MOST_COUNTED:
             for cell in range(n_cells):
                 scratch.lane_rows[cell] += counts[cell]
                 counts[cell] = 0
+        begin = end
     return n_cells
 
 
@@ -387,6 +400,24 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
     return step(SearchTogether, variant)(search_class_cuts)
 
 
+@part
+def sum_sides(problem, scratch, row, stats, first, last, lane, missing):
+    """Statistics of the rows below the cuts of 8 features, then of those that have no value."""
+    stride, lanes = problem.row_stride, scratch.lane_sums
+    for s in range(6 if missing else 3):
+        for i in range(SUM_LANES):
+            lanes[s * stride + lane + i] = 0.0
+    begin = first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        table = (page.by_row, first_row_of(page, stride), stride)
+        add_up_to(table, row, begin, end, lane, scratch.cuts, stats, lanes, lane)
+        if missing:
+            known, at = scratch.known_codes, 3 * stride + lane
+            add_above(table, row, begin, end, lane, known, stats, lanes, at)
+        begin = end
+
+
 def make_moment_cuts_search(score: Callable[..., float], variant: str | None) -> Any:
     """`make_moment_cut_search` for all features of a node whose rows weigh 1 each."""
     judge = _make_moment_judge(score, variant)
@@ -396,17 +427,12 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        by_row, stride, row, stats = problem.by_row, problem.row_stride, rows.row, rows.stats
+        stride, row, stats = problem.row_stride, rows.row, rows.stats
         sums, lanes = scratch.cell_sums, scratch.lane_sums
-        cuts, known = scratch.cuts, scratch.known_codes
         missing, blocks = draw_cuts(problem, nodes, node, scratch, desk)
         for lane in range(0, problem.n_features, SUM_LANES):
-            if not has_cut(blocks, lane, SUM_LANES):
-                continue
-            add_up_to(by_row, stride, row, first, last, lane, cuts, stats, lanes, lane)
-            if missing:
-                at = 3 * stride + lane
-                add_above(by_row, stride, row, first, last, lane, known, stats, lanes, at)
+            if has_cut(blocks, lane, SUM_LANES):
+                sum_sides(problem, scratch, row, stats, first, last, lane, missing)
         for place in range(desk.words[WORD_DRAWN]):
             feature, rank = desk.features[place], int64(0)
             if problem.is_category[feature]:

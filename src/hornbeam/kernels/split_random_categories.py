@@ -14,6 +14,7 @@ from typing import Any
 from numba import float64, int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN
+from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.split_bin_categories import (
     category_of,
     clear_class_groups,
@@ -57,16 +58,19 @@ _COPIES_AT = 2 * (MISSING_BIN + 1)
 @inlined
 def count_rows(problem, rows, scratch, feature, first, last):
     """Count the rows of two classes of each code."""
-    row, labels, words = rows.row, rows.labels, scratch.cell_words
-    bins, offset = problem.bins, feature * problem.n_rows
-    n_turns = (last - first) // _COPIES
-    for turn in range(n_turns):
-        for copy in range(_COPIES):
-            j = first + _COPIES * turn + copy
-            cell = _COPIES_AT + copy * _COPY_CELLS + int64(bins[offset + row[j]])
-            words[cell] += ROW_UNIT + labels[j]
-    for j in range(first + _COPIES * n_turns, last):
-        words[_COPIES_AT + int64(bins[offset + row[j]])] += ROW_UNIT + labels[j]
+    row, labels, words, begin = rows.row, rows.labels, scratch.cell_words, first
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        bins, offset = page.bins, column_of(page, feature)
+        n_turns = (end - begin) // _COPIES
+        for turn in range(n_turns):
+            for copy in range(_COPIES):
+                j = begin + _COPIES * turn + copy
+                cell = _COPIES_AT + copy * _COPY_CELLS + int64(bins[offset + row[j]])
+                words[cell] += ROW_UNIT + labels[j]
+        for j in range(begin + _COPIES * n_turns, end):
+            words[_COPIES_AT + int64(bins[offset + row[j]])] += ROW_UNIT + labels[j]
+        begin = end
 
 
 @inlined

@@ -10,8 +10,17 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U4, U8
-from hornbeam.runtime.views import Bits, Slots, StepArray, make_loader, width_of, written
+from hornbeam.kernels.pieces import PageCodes
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
+from hornbeam.runtime.views import (
+    Bits,
+    Slots,
+    StepArray,
+    ViewArray,
+    make_loader,
+    width_of,
+    written,
+)
 
 # --- kernels that are called by address, so that a fit compiles only what it needs -------
 
@@ -223,8 +232,8 @@ class GrowRoom(NamedTuple):
 class Problem(NamedTuple):
     """What is to be fitted, and the rules (read only)."""
 
-    bins: U1  # codes[feature * n_rows + row] if they are bytes, see data/coding.py
-    ranks: U4  # ... or if they are four bytes wide; the other one is empty
+    pages: ViewArray[PageCodes]  # the codes, see kernels/pieces.py: of the table, or of a tile
+    n_pages: int
     n_codes: I8  # per feature
     is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
     search: StepArray[Search]  # per feature: the search of kernels/split*.py that it gets
@@ -234,15 +243,13 @@ class Problem(NamedTuple):
     places: F8  # where each code lies, for random cuts: places[place_start[feature] + code]
     place_start: I8
     class_start: I8  # classes of output o are class_start[o] .. class_start[o + 1]
-    by_row: U1  # the same codes row by row, row_stride apart; empty if that is 0
     value_at: I8  # per feature: its place in a row of values, -1 if it is not crowded
-    narrow_values: F4  # values of crowded columns (data/coding.py), n_crowded per row, or ...
-    wide_values: F8  # ... if they are eight bytes wide; the other one is empty, or both
+    value_pages: ViewArray[PageCodes]  # where values are: pages of the table, also for a tile
+    n_value_pages: int
     origin: I4  # row in the table of each row of a tile (see kernels/tile.py)
-    n_rows: int  # of the table
     n_features: int
     as_bytes: bool  # codes are bytes
-    row_stride: int  # of by_row, 0 if it is not there (kernels/ranges.py)
+    row_stride: int  # of PageCodes.by_row, 0 if it is not there (kernels/ranges.py)
     lane_width: int  # lanes of the features of a row: row_stride, rounded up to whole vectors
     n_crowded: int  # features whose bins hold several values, if these are at hand
     has_wide_values: bool  # they are eight bytes wide

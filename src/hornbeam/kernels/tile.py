@@ -12,6 +12,7 @@ from numba import int64, types, uint32, uint64
 
 from hornbeam.dtypes import MISSING_RANK
 from hornbeam.kernels.order import ENTRY_MASK
+from hornbeam.kernels.pieces import column_of, first_row_of, next_piece
 from hornbeam.kernels.ranges import find_ranges
 from hornbeam.kernels.state import (
     NODES_AT,
@@ -30,12 +31,30 @@ from hornbeam.runtime.pointers import bare
 @inlined
 def copy_column(problem, rows, feature, first, last, tile):
     """Copy a column's codes as they are."""
-    offset, out = feature * problem.n_rows, feature * (last - first) - first
-    for j in range(first, last):
-        if problem.as_bytes:
-            tile.bins[out + j] = problem.bins[offset + rows.row[j]]
-        else:
-            tile.ranks[out + j] = problem.ranks[offset + rows.row[j]]
+    row, begin, out, own = rows.row, first, feature * (last - first) - first, tile.pages[0]
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        offset = column_of(page, feature)
+        for j in range(begin, end):
+            if problem.as_bytes:
+                own.bins[out + j] = page.bins[offset + row[j]]
+            else:
+                own.ranks[out + j] = page.ranks[offset + row[j]]
+        begin = end
+
+
+@inlined
+def copy_rows(problem, rows, first, last, tile):
+    """Copy the codes row by row."""
+    row, stride, begin, own = rows.row, problem.row_stride, first, tile.pages[0]
+    while begin < last:
+        page, end = next_piece(problem, row, begin, last)
+        offset = first_row_of(page, stride)
+        for j in range(begin, end):
+            start = offset + int64(row[j]) * stride
+            for i in range(stride):
+                own.by_row[(j - first) * stride + i] = page.by_row[start + i]
+        begin = end
 
 
 @inlined
@@ -49,7 +68,7 @@ def rank_column(problem, slots, scratch, feature, first, last, tile):
         entry = int64(keys[i] & uint64(ENTRY_MASK))
         if i > 0 and i < known and keys[i] >> uint64(32) != keys[i - 1] >> uint64(32):
             rank += 1
-        tile.ranks[out + entry] = uint32(rank) if i < known else uint32(MISSING_RANK)
+        tile.pages[0].ranks[out + entry] = uint32(rank) if i < known else uint32(MISSING_RANK)
     return rank + int64(known > 0)
 
 
@@ -67,10 +86,7 @@ def make_tile(slots, tile_slots, node):
     n_features, stride = problem.n_features, problem.row_stride
     if stride > 0:
         find_ranges(problem, rows.row, first, last, scratch)
-        for j in range(first, last):
-            start = int64(rows.row[j]) * stride
-            for i in range(stride):
-                tile.by_row[(j - first) * stride + i] = problem.by_row[start + i]
+        copy_rows(problem, rows, first, last, tile)
     for feature in range(n_features):
         tile.n_codes[feature] = problem.n_codes[feature]
         if stride > 0 and not scratch.varies[feature]:

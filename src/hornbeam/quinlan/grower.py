@@ -17,7 +17,7 @@ import numpy as np
 
 from hornbeam.chance import find_many
 from hornbeam.data.coding import Codes
-from hornbeam.dtypes import LABEL, LEAF, MISSING_RANK, NO_CHILD, ROW, Array
+from hornbeam.dtypes import LABEL, LEAF, NO_CHILD, ROW, Array
 from hornbeam.kernels.quinlan import state as s
 from hornbeam.kernels.quinlan.groups import group_categories
 from hornbeam.kernels.quinlan.grow import (
@@ -88,10 +88,10 @@ class Grown:
     def grow(self, n_jobs: int | None) -> None:
         """Run the growth loop until the tree is complete."""
         compiled(grow_quinlan, GROW_SIGNATURE)
-        n_pairs = self.table.n_rows * self.table.n_features
+        n_pairs = self.codes.n_rows * self.table.n_features
         seconds = n_pairs * _SECONDS_PER_PAIR
         size = thread_count(n_jobs, seconds if n_pairs >= _TOGETHER else 0.0)
-        scratches = [_make_scratch(self.table) for _ in range(size)]
+        scratches = [_make_scratch(self.table, self.codes.n_rows) for _ in range(size)]
         words = self.found.words
         while True:
             slots = [self._slots(scratch) for scratch in scratches]
@@ -206,8 +206,7 @@ class Grown:
     @cached_property
     def has_missing(self) -> bool:
         """Whether any value of the training table is missing and divides its row."""
-        missing = (self.codes.columns == MISSING_RANK).any(axis=1)
-        return bool((missing & (self.table.missing_is_branch == 0)).any())
+        return bool((self.codes.has_missing & (self.table.missing_is_branch == 0)).any())
 
     @cached_property
     def _trial(self) -> Refilled:
@@ -268,12 +267,12 @@ def _longer(array: Array, length: int) -> Array:
 
 
 def _make_table(codes: Codes, weight: Array, rules: QuinlanRules, n_classes: int) -> s.QuinlanTable:
-    n_features, n_rows = codes.columns.shape
+    n_features, n_rows = len(codes.n_codes), codes.n_rows
     total = float(weight.sum())
     is_category = codes.is_category != 0
     missing = np.zeros(n_features, np.uint8)
     if rules.missing_is_branch:
-        missing[:] = is_category & (codes.columns == MISSING_RANK).any(axis=1)
+        missing[:] = is_category & codes.has_missing
     counted = ~is_category | (codes.n_codes < _MANY_VALUES * total)
     cells = (codes.n_codes + 1) * n_classes
     categories = int(codes.n_codes[is_category].max(initial=0))
@@ -282,17 +281,17 @@ def _make_table(codes: Codes, weight: Array, rules: QuinlanRules, n_classes: int
         kernels.append(group_categories)
     compile_all(declared_signatures(kernels))
     largest = max(abs(total * math.log2(total)) if total > 0 else 0.0, 1.0) + n_classes
-    has_fractions = bool((codes.columns == MISSING_RANK).any())
+    has_fractions = bool(codes.has_missing.any())
     n_entries = n_rows + n_rows // 4 + 16
     return s.QuinlanTable(
-        n_rows=n_rows,
         n_features=n_features,
         n_classes=n_classes,
         root_weight=total,
         scale=2.0 ** (60 - math.ceil(math.log2(largest))),
         n_cells=int(cells[cells <= _CELL_LIMIT].max(initial=1)),
         n_together=_TOGETHER,
-        codes=codes.columns.ravel(),
+        pages=codes.views(),
+        n_pages=len(codes.pages),
         n_codes=np.ascontiguousarray(codes.n_codes, np.int64),
         is_category=_kinds(codes, total, rules),
         missing_is_branch=missing,
@@ -365,7 +364,7 @@ def _make_found(table: s.QuinlanTable) -> s.QuinlanFound:
     )
 
 
-def _make_scratch(table: s.QuinlanTable) -> s.QuinlanScratch:
+def _make_scratch(table: s.QuinlanTable, n_rows: int) -> s.QuinlanScratch:
     is_category = table.is_category != 0
     n_branches = 2 + int(table.n_codes[is_category].max(initial=0))
     pairs = s.MOST_GROUPED**2 if table.settings.with_groups else 0
@@ -373,8 +372,8 @@ def _make_scratch(table: s.QuinlanTable) -> s.QuinlanScratch:
         "cells": table.n_cells,
         "left": table.n_classes,
         "right": table.n_classes,
-        "keys": table.n_rows,
-        "new_keys": table.n_rows,
+        "keys": n_rows,
+        "new_keys": n_rows,
         "digits": DIGITS + 1,
         "branch_weight": n_branches,
         "branch_size": n_branches,

@@ -24,6 +24,7 @@ and keeps it out of loops. The annotations of the NamedTuple say what a field is
     class Problem(NamedTuple):
         weight: F8                      # an array: its address and its length
         rules: Rules                    # a part of the view
+        pages: ViewArray[Page]          # many views of one kind, by number: problem.pages[2].codes
 
 A NamedTuple that is ``@written`` is a thread's own notes: kernels may assign to its numbers,
 which stay in the slots of this thread.
@@ -31,6 +32,7 @@ which stay in the slots of this thread.
 
 from __future__ import annotations
 
+import operator
 import struct
 import sys
 from collections.abc import Sequence
@@ -98,6 +100,14 @@ class StepArray(Generic[Declared]):
         self.addresses = addresses if which is None else addresses[which]
 
 
+class ViewArray(Generic[Declared]):
+    """NamedTuples of one class, each of which kernels see by its number."""
+
+    def __init__(self, views: Sequence[Declared]) -> None:
+        self.views = list(views)
+        self.slots = make_slots(*self.views)
+
+
 def written(group: type[Declared]) -> type[Declared]:
     """Let kernels assign to the numbers of a NamedTuple."""
     group.is_written = True  # type: ignore[attr-defined]
@@ -148,6 +158,14 @@ class View(types.Type):  # type: ignore[misc]
         super().__init__(name=f"View({group.__module__}.{group.__qualname__})")
 
 
+class ViewsType(types.Type):  # type: ignore[misc]
+    """The type of many views of one kind: the address of the first slot of the first of them."""
+
+    def __init__(self, group: Any) -> None:
+        self.group = group
+        super().__init__(name=f"Views({group.__module__}.{group.__qualname__})")
+
+
 @cache
 def fields_of(group: Any) -> dict[str, Field]:
     """The fields of a NamedTuple, with their places among its slots."""
@@ -194,6 +212,9 @@ def _resolved(annotation: str, owner: Any) -> tuple[Any, Any]:
     if name.startswith("StepArray["):
         declared = namespace[name.removeprefix("StepArray[").removesuffix("]")]
         return pointer_type(StepType(declared)), declared
+    if name.startswith("ViewArray["):
+        declared = namespace[name.removeprefix("ViewArray[").removesuffix("]")]
+        return ViewsType(declared), declared
     declared = namespace[name]
     return (View(declared) if hasattr(declared, "_fields") else StepType(declared)), declared
 
@@ -295,6 +316,10 @@ def _slots_of(name: str, field: Field, value: Any) -> list[int]:
     if isinstance(kind, View):
         _check_part(name, field, value)
         return _words_of(value)
+    if isinstance(kind, ViewsType):
+        for view in value.views:
+            _check_part(name, field, view)
+        return [value.slots.ctypes.data]
     if isinstance(kind, StepType):
         if value is None:
             return [0]
@@ -337,8 +362,9 @@ def make_loader(group: Any) -> Any:
 
 
 @register_model(View)
+@register_model(ViewsType)
 class _ViewModel(datamodel.models.PrimitiveModel):  # type: ignore[misc]
-    """How a view is kept: as a pointer to its slots."""
+    """How a view, or many of them, are kept: as a pointer to slots."""
 
     def __init__(self, manager: Any, view: Any) -> None:
         super().__init__(manager, view, _WORD.as_pointer())
@@ -350,6 +376,23 @@ class _StepModel(datamodel.models.PrimitiveModel):  # type: ignore[misc]
 
     def __init__(self, manager: Any, step: Any) -> None:
         super().__init__(manager, step, _WORD)
+
+
+@infer_global(operator.getitem)
+class _ViewByNumber(AbstractTemplate):  # type: ignore[misc]
+    """One of many views."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        """Only arrays of views are asked here."""
+        if isinstance(args[0], ViewsType):
+            return signature(View(args[0].group), args[0], types.int64)
+        return None
+
+
+@lower_builtin(operator.getitem, ViewsType, types.int64)
+def _view_by_number(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    width = ir.Constant(_WORD, width_of(sig.args[0].group))
+    return builder.gep(args[0], [builder.mul(args[1], width)], inbounds=True)
 
 
 @infer_getattr
@@ -371,6 +414,8 @@ def _read_field(context: Any, builder: Any, view: Any, slots: Any, name: str) ->
     if isinstance(kind, View):
         return builder.gep(slots, [ir.Constant(_WORD, place)], inbounds=True)
     word = _read(builder, slots, place, getattr(view.group, "is_written", False))
+    if isinstance(kind, ViewsType):
+        return builder.inttoptr(word, _WORD.as_pointer())
     if isinstance(kind, types.Array | types.CPointer):
         pointer = builder.inttoptr(word, context.get_data_type(kind.dtype).as_pointer())
         if not BOUNDS_CHECK:

@@ -18,7 +18,6 @@ from hornbeam.dtypes import (
     NO_CHILD,
     NO_FEATURE,
     NODE,
-    RANK,
     SPLIT_KIND,
     STAT,
     SUBSET,
@@ -108,7 +107,7 @@ def _thresholds(
         return threshold
     between = np.flatnonzero(ordered & (nodes.high_code[order] >= 0))
     old, features = order[between], feature[between]
-    if codes.columns.dtype == RANK:
+    if not codes.as_bytes:
         low = value_at(nodes.low_row[old], features).astype(np.float64)
         high = value_at(nodes.high_row[old], features).astype(np.float64)
     else:

@@ -15,17 +15,25 @@ from scipy.special import xlogy
 
 from hornbeam.chance import find_many
 from hornbeam.criteria import Criterion
-from hornbeam.data.coding import Codes
+from hornbeam.data.coding import Codes, padded_width
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums
+from hornbeam.kernels.pieces import PageCodes
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
 from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import new_shared, run_team, thread_count
-from hornbeam.runtime.views import StepArray, make_slots, new_arrays, place_of, set_fields
+from hornbeam.runtime.views import (
+    StepArray,
+    ViewArray,
+    make_slots,
+    new_arrays,
+    place_of,
+    set_fields,
+)
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
@@ -159,7 +167,7 @@ class Stage:
             compiled(make_tile, TILE_SIGNATURE)
         self.shared = new_shared()
         self.nodes = _make_nodes(self.problem)
-        self.tiles = [_make_tile(self.problem) for _ in range(size)]
+        self.tiles = [_make_tile(self.problem, codes.n_rows) for _ in range(size)]
         self.tasks = np.zeros(room.nodes, np.int32)
         self.team_desk = _make_desk(self.problem, self.shared, size, room.nodes)
         together, block = self.together is not None, self.grow_block is not None
@@ -278,8 +286,7 @@ class Stage:
         """Copy the codes of a node's rows into the tile of a thread."""
         slots, tile_slots = self._slots[rank]
         n_rows = int(self.nodes.last[node]) - int(self.nodes.first[node])
-        self.tiles[rank] = self.tiles[rank]._replace(n_rows=n_rows)
-        set_fields(tile_slots, s.PROBLEM_AT, s.Problem, n_rows=n_rows)
+        set_fields(self.tiles[rank].pages.slots, 0, PageCodes, stop=n_rows)
         make_tile(slots, tile_slots, node)
 
     def _make_room(self) -> None:
@@ -347,8 +354,8 @@ def _first_room(
     if rules.max_leaf_nodes is not None:
         most = min(most, 4 * rules.max_leaf_nodes + 1)
     n_nodes = min(most, max(1024, most_rows // 3)) + 4 * size + 2 * size * n_splits
-    task_rows = _task_rows(problem.n_features, codes.columns.itemsize)
-    if size == 1 and problem.n_rows <= task_rows:
+    task_rows = _task_rows(problem)
+    if size == 1 and codes.n_rows <= task_rows:
         task_rows = 0  # the whole table is as small as a tile
     sets_at_once = n_splits * _most_words(codes, problem, most_rows)
     n_sets = min(n_nodes // 2, _FIRST_SETS) + 4 * size * n_splits
@@ -376,19 +383,17 @@ def _make_problem(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules
 ) -> s.Problem:
     """All but the weights of a tree's rows and the room for it, which come later."""
-    n_features, n_rows = codes.columns.shape
-    as_bytes = codes.columns.dtype == BIN
-    flat, other = codes.columns.ravel(), np.empty(0, RANK if as_bytes else BIN)
-    wanted = as_bytes and n_features <= _ROW_FEATURES_LIMIT
+    n_features = len(codes.n_codes)
+    wanted = codes.as_bytes and n_features <= _ROW_FEATURES_LIMIT
     by_row = wanted and (rules.draws(n_features) or rules.random_cuts)
-    row_stride = codes.by_row.shape[1] if by_row else 0
+    stride = padded_width(n_features) if by_row else 0
+    pages, values = codes.views(by_row), codes.pages.codes[0].values
     places, place_start = _places(codes) if rules.random_cuts else (np.empty(0), codes.edge_start)
     monotone = rules.monotone if rules.monotone is not None else np.zeros(n_features)
-    value_at, narrow_values, wide_values = _values(codes)
     n_categories = int(codes.n_codes[codes.is_category != 0].max(initial=0))
     problem = s.Problem(
-        bins=flat if as_bytes else other,
-        ranks=other if as_bytes else flat,
+        pages=pages,
+        n_pages=len(codes.pages),
         n_codes=codes.n_codes,
         is_category=_kinds(codes, target, rules),
         search=StepArray([]),
@@ -398,18 +403,16 @@ def _make_problem(
         places=places,
         place_start=place_start,
         class_start=np.ascontiguousarray(target.class_start, np.int64),
-        by_row=codes.by_row.ravel() if by_row else np.empty(0, BIN),
-        value_at=value_at,
-        narrow_values=narrow_values,
-        wide_values=wide_values,
+        value_at=_value_places(codes),
+        value_pages=pages,
+        n_value_pages=len(codes.pages),
         origin=np.empty(0, ROW),
-        n_rows=n_rows,
         n_features=n_features,
-        as_bytes=as_bytes,
-        row_stride=row_stride,
-        lane_width=-(-row_stride // LANES) * LANES,
-        n_crowded=0 if codes.values is None else codes.values.shape[1],
-        has_wide_values=codes.values is not None and codes.values.dtype == np.float64,
+        as_bytes=codes.as_bytes,
+        row_stride=stride,
+        lane_width=-(-stride // LANES) * LANES,
+        n_crowded=0 if values is None else values.shape[1],
+        has_wide_values=values is not None and values.dtype == np.float64,
         tiled=False,
         category_words=-(-n_categories // WORD_BITS),
         max_categories=n_categories,
@@ -487,7 +490,7 @@ def _places(codes: Codes) -> tuple[Array, Array]:
     Those of bins are searched 16 at a time: each feature has room for 256 of them, and
     before these every 16th once more.
     """
-    if codes.columns.dtype != BIN:
+    if not codes.as_bytes:
         return codes.edges, codes.edge_start
     n_features, room = len(codes.n_codes), MAX_BINS + 1
     places = np.full((n_features, PLACE_LANES + room), np.inf)
@@ -497,33 +500,39 @@ def _places(codes: Codes) -> tuple[Array, Array]:
     return places.ravel(), PLACE_LANES + np.arange(n_features) * places.shape[1]
 
 
-def _values(codes: Codes) -> tuple[Array, Array, Array]:
-    """Where the values of each feature are, and these as float32 or float64; one is empty."""
+def _value_places(codes: Codes) -> Array:
+    """Where the values of each feature are in a row of them; -1 if they are not known."""
     place = np.full(len(codes.n_codes), -1, np.int64)
-    narrow, wide = np.empty(0, np.float32), np.empty(0, np.float64)
-    if codes.values is None:
-        return place, narrow, wide
-    place[codes.crowded != 0] = np.arange(codes.values.shape[1])
-    if codes.values.dtype == np.float32:
-        return place, codes.values.ravel(), wide
-    return place, narrow, codes.values.ravel()
+    if codes.pages.codes[0].values is not None:
+        crowded = np.flatnonzero(codes.crowded)
+        place[crowded] = np.arange(len(crowded))
+    return place
 
 
-def _task_rows(n_features: int, itemsize: int) -> int:
+def _task_rows(problem: s.Problem) -> int:
     """How many rows a tile holds; 0 where it would be too few to be worth it."""
-    n_rows = _TILE_BYTES // (n_features * itemsize)
+    code = np.dtype(BIN if problem.as_bytes else RANK)
+    n_rows = _TILE_BYTES // (problem.n_features * code.itemsize)
     return n_rows if n_rows >= _LEAST_TILE_ROWS else 0
 
 
-def _make_tile(problem: s.Problem) -> s.Problem:
-    """Room for the codes of a small node, as a problem of its own."""
-    n_rows = min(problem.room.task_rows, problem.n_rows)
+def _make_tile(problem: s.Problem, n_rows: int) -> s.Problem:
+    """Room for the codes of a small node of a table of so many rows, as a problem of its own."""
+    n_rows = min(problem.room.task_rows, n_rows)
     n_codes = n_rows * problem.n_features
-    return problem._replace(
+    page = PageCodes(
+        start=0,
+        stop=n_rows,
         bins=np.empty(n_codes if problem.as_bytes else 0, BIN),
         ranks=np.empty(0 if problem.as_bytes else n_codes, RANK),
-        n_codes=np.empty_like(problem.n_codes),
         by_row=np.empty(n_rows * problem.row_stride + LANES, BIN),
+        narrow_values=np.empty(0, np.float32),
+        wide_values=np.empty(0),
+    )
+    return problem._replace(
+        pages=ViewArray([page]),
+        n_pages=1,
+        n_codes=np.empty_like(problem.n_codes),
         origin=np.empty(n_rows, ROW),
         tiled=True,
     )

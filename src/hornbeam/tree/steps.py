@@ -194,7 +194,7 @@ def grows_blocks(
     wary = rules.category_split in WARY or not codes.is_category.any()
     # Blocks round sums of values otherwise than the loop, which may grow small nodes, too, where
     # several threads share a tree. Only forests, with one thread a tree, have the values.
-    same = criterion.summed == "classes" or codes.values is not None
+    same = criterion.summed == "classes" or codes.pages.codes[0].values is not None
     return bool(
         usual
         and same

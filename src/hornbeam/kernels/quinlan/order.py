@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
+from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.quinlan.state import MISSING_CODE
 from hornbeam.runtime.kernel import part
 
@@ -25,21 +26,26 @@ def insert_sorted(keys, n_keys):
 
 
 @part
-def sort_entries(codes, row, scratch, base, first, last):
+def sort_entries(table, row, scratch, feature, first, last):
     """Sort the entries with a known code, stably; return how many these are.
 
     Afterwards ``keys[i] >> 32`` is a code, from the smallest up, and its lower half the
-    place of an entry behind ``first``. ``base`` is where the feature's codes begin.
+    place of an entry behind ``first``.
     """
     keys, other, digits = scratch.keys, scratch.new_keys, scratch.digits
     n_keys = int64(0)
     smallest, largest = int64(MISSING_CODE), int64(0)
-    for i in range(first, last):
-        code = int64(codes[base + row[i]])
-        if code != MISSING_CODE:
-            keys[n_keys] = (uint64(code) << uint64(32)) | uint64(i - first)
-            n_keys += 1
-            smallest, largest = min(smallest, code), max(largest, code)
+    begin = first
+    while begin < last:
+        page, end = next_piece(table, row, begin, last)
+        codes, offset = page.ranks, column_of(page, feature)
+        for i in range(begin, end):
+            code = int64(codes[offset + row[i]])
+            if code != MISSING_CODE:
+                keys[n_keys] = (uint64(code) << uint64(32)) | uint64(i - first)
+                n_keys += 1
+                smallest, largest = min(smallest, code), max(largest, code)
+        begin = end
     if n_keys <= FEW:
         insert_sorted(keys, n_keys)
         return n_keys

@@ -17,6 +17,7 @@ import math
 from numba import int64, uint64
 
 from hornbeam.chance import chance_share, clear_share
+from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
@@ -46,16 +47,37 @@ def count_cells(table, entries, scratch, feature, first, last):
     The cells of missing values are the last ones.
     """
     n_classes, n_codes = table.n_classes, table.n_codes[feature]
-    base = feature * table.n_rows
-    cells = scratch.cells
+    cells, row, begin = scratch.cells, entries.row, first
     for i in range((n_codes + 1) * n_classes):
         cells[i] = 0.0
-    for i in range(first, last):
-        code = min(int64(table.codes[base + entries.row[i]]), n_codes)
-        cells[code * n_classes + entries.label[i]] += entries.weight[i]
+    while begin < last:
+        page, end = next_piece(table, row, begin, last)
+        codes, offset = page.ranks, column_of(page, feature)
+        for i in range(begin, end):
+            code = min(int64(codes[offset + row[i]]), n_codes)
+            cells[code * n_classes + entries.label[i]] += entries.weight[i]
+        begin = end
     unknown = 0.0
     for label in range(n_classes):
         unknown += cells[n_codes * n_classes + label]
+    return unknown
+
+
+@part
+def weigh_missing(table, entries, feature, first, last, sums, sign):
+    """Add the weight of missing entries to the sum of their class, or take it away.
+
+    Returns the weight of all of them.
+    """
+    row, unknown, begin = entries.row, 0.0, first
+    while begin < last:
+        page, end = next_piece(table, row, begin, last)
+        codes, offset = page.ranks, column_of(page, feature)
+        for i in range(begin, end):
+            if codes[offset + row[i]] == MISSING_CODE:
+                unknown += entries.weight[i]
+                sums[entries.label[i]] += sign * entries.weight[i]
+        begin = end
     return unknown
 
 
@@ -103,7 +125,7 @@ def search_number(slots, node, feature, first, last):
     entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     n_classes, scale = table.n_classes, table.scale
-    n_codes, base = table.n_codes[feature], feature * table.n_rows
+    n_codes = table.n_codes[feature]
     left, right, cells = scratch.left, scratch.right, scratch.cells
     total = nodes.weight[node]
     counted = fits_cells(table, feature, first, last)
@@ -117,12 +139,9 @@ def search_number(slots, node, feature, first, last):
         for label in range(n_classes):
             right[label] -= cells[n_codes * n_classes + label]
     else:
-        n_keys = sort_entries(table.codes, entries.row, scratch, base, first, last)
+        n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
         if n_keys < last - first:
-            for i in range(first, last):
-                if table.codes[base + entries.row[i]] == MISSING_CODE:
-                    unknown += entries.weight[i]
-                    right[entries.label[i]] -= entries.weight[i]
+            unknown = weigh_missing(table, entries, feature, first, last, right, -1.0)
     known = total - unknown
     least = max(table.settings.min_leaf, min(0.1 * known / n_classes, LARGEST_LEAST))
     if known < 2.0 * least - LEAST:
@@ -209,11 +228,15 @@ share_that_is_clear = inlined(clear_share)
 @part
 def count_witnesses(table, entries, feature, first, last):
     """As how many entries of equal weights those count whose value is known."""
-    start, total, squares = feature * table.n_rows, 0.0, 0.0
-    for i in range(first, last):
-        if table.codes[start + entries.row[i]] != MISSING_CODE:
-            total += entries.weight[i]
-            squares += entries.weight[i] * entries.weight[i]
+    row, total, squares, begin = entries.row, 0.0, 0.0, first
+    while begin < last:
+        page, end = next_piece(table, row, begin, last)
+        codes, offset = page.ranks, column_of(page, feature)
+        for i in range(begin, end):
+            if codes[offset + row[i]] != MISSING_CODE:
+                total += entries.weight[i]
+                squares += entries.weight[i] * entries.weight[i]
+        begin = end
     return total * total / squares
 
 
@@ -244,7 +267,7 @@ def search_category(slots, node, feature, first, last):
     entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     n_classes, scale = table.n_classes, table.scale
-    n_codes, base_code = table.n_codes[feature], feature * table.n_rows
+    n_codes = table.n_codes[feature]
     own_branch = table.missing_is_branch[feature] != 0
     left, right, cells = scratch.left, scratch.right, scratch.cells
     total, least = nodes.weight[node], table.settings.min_leaf - LEAST
@@ -272,14 +295,9 @@ def search_category(slots, node, feature, first, last):
             n_large += here > 0.0 and here >= least
         grouped = table.settings.with_groups and n_large >= 1
     else:
-        n_keys = sort_entries(table.codes, entries.row, scratch, base_code, first, last)
+        n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
         if n_keys < last - first:  # missing values are a run of their own, or left out
-            here = 0.0
-            for i in range(first, last):
-                if table.codes[base_code + entries.row[i]] == MISSING_CODE:
-                    here += entries.weight[i]
-                    left[entries.label[i]] += entries.weight[i]
-            unknown = here
+            unknown = weigh_missing(table, entries, feature, first, last, left, 1.0)
             for label in range(n_classes):
                 if own_branch:
                     inner += lift(left[label], scale)
@@ -287,8 +305,8 @@ def search_category(slots, node, feature, first, last):
                     right[label] = max(right[label] - left[label], 0.0)
                 left[label] = 0.0
             if own_branch:
-                outer += lift(here, scale)
-                n_large += here >= least
+                outer += lift(unknown, scale)
+                n_large += unknown >= least
         step = int64(0)
         while step < n_keys:
             code = scratch.keys[step] >> uint64(32)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from numba import int64
 
 from hornbeam.dtypes import MULTIWAY, SUBSET, THRESHOLD
+from hornbeam.kernels.pieces import column_of, next_run
 from hornbeam.kernels.quinlan.search import fits_cells
 from hornbeam.kernels.quinlan.state import (
     ENTRIES_AT,
@@ -34,10 +35,8 @@ from hornbeam.runtime.kernel import part, step
 
 
 @part
-def branch_of(table, nodes, node, row):
-    """Branch of a row at a node, -1 if its value is missing and has no branch of its own."""
-    feature = int64(nodes.feature[node])
-    code = int64(table.codes[feature * table.n_rows + row])
+def branch_of(table, nodes, node, feature, code):
+    """Branch of a code at a node, -1 if the value is missing and has no branch of its own."""
     if code == MISSING_CODE:
         return table.n_codes[feature] if table.missing_is_branch[feature] else int64(-1)
     if nodes.kind[node] == THRESHOLD:
@@ -50,20 +49,24 @@ def branch_of(table, nodes, node, row):
 @part
 def weigh_branches(table, nodes, entries, scratch, node, first, last):
     """Sum up what goes down each branch; returns how many entries the children will have."""
-    n_branches = int64(nodes.branches[node])
-    weight, size = scratch.branch_weight, scratch.branch_size
+    n_branches, feature = int64(nodes.branches[node]), int64(nodes.feature[node])
+    weight, size, row = scratch.branch_weight, scratch.branch_size, entries.row
     for branch in range(n_branches):
         weight[branch] = 0.0
         size[branch] = 0
-    known, n_missing = 0.0, int64(0)
-    for i in range(first, last):
-        branch = branch_of(table, nodes, node, entries.row[i])
-        if branch >= 0:
-            weight[branch] += entries.weight[i]
-            size[branch] += 1
-            known += entries.weight[i]
-        else:
-            n_missing += 1
+    known, n_missing, begin = 0.0, int64(0), first
+    while begin < last:
+        page, end = next_run(table, row, begin, last)
+        codes, offset = page.ranks, column_of(page, feature)
+        for i in range(begin, end):
+            branch = branch_of(table, nodes, node, feature, int64(codes[offset + row[i]]))
+            if branch >= 0:
+                weight[branch] += entries.weight[i]
+                size[branch] += 1
+                known += entries.weight[i]
+            else:
+                n_missing += 1
+        begin = end
     n_entries = int64(0)
     for branch in range(n_branches):
         if size[branch] > 0:
@@ -81,33 +84,37 @@ def part_entries(table, nodes, entries, scratch, node, first, last, sizes, weigh
     ``weights`` and ``counts``.
     """
     n_branches, child = int64(nodes.branches[node]), int64(nodes.child[node])
-    n_classes = table.n_classes
-    place = scratch.branch_place
-    end = int64(0)
+    n_classes, feature = table.n_classes, int64(nodes.feature[node])
+    place, n_entries = scratch.branch_place, int64(0)
     for branch in range(n_branches - 1, -1, -1):
-        place[branch] = end
-        end += scratch.branch_size[branch]
+        place[branch] = n_entries
+        n_entries += scratch.branch_size[branch]
         sizes[child + branch] = scratch.branch_size[branch]
         weights[child + branch] = 0.0
         for label in range(n_classes):
             counts[(child + branch) * n_classes + label] = 0.0
-    for i in range(first, last):
-        row, label, weight = entries.row[i], entries.label[i], entries.weight[i]
-        branch = branch_of(table, nodes, node, row)
-        start, stop = branch, branch + 1
-        if branch < 0:
-            start, stop = int64(0), n_branches
-        for b in range(start, stop):
-            if scratch.branch_size[b] == 0:
-                continue
-            share = weight * scratch.branch_weight[b] if branch < 0 else weight
-            entries.new_row[place[b]] = row
-            entries.new_label[place[b]] = label
-            entries.new_weight[place[b]] = share
-            place[b] += 1
-            weights[child + b] += share
-            counts[(child + b) * n_classes + label] += share
-    for i in range(end):
+    begin = first
+    while begin < last:
+        page, end = next_run(table, entries.row, begin, last)
+        codes, offset = page.ranks, column_of(page, feature)
+        for i in range(begin, end):
+            row, label, weight = entries.row[i], entries.label[i], entries.weight[i]
+            branch = branch_of(table, nodes, node, feature, int64(codes[offset + row]))
+            start, stop = branch, branch + 1
+            if branch < 0:
+                start, stop = int64(0), n_branches
+            for b in range(start, stop):
+                if scratch.branch_size[b] == 0:
+                    continue
+                share = weight * scratch.branch_weight[b] if branch < 0 else weight
+                entries.new_row[place[b]] = row
+                entries.new_label[place[b]] = label
+                entries.new_weight[place[b]] = share
+                place[b] += 1
+                weights[child + b] += share
+                counts[(child + b) * n_classes + label] += share
+        begin = end
+    for i in range(n_entries):
         entries.row[first + i] = entries.new_row[i]
         entries.label[first + i] = entries.new_label[i]
         entries.weight[first + i] = entries.new_weight[i]

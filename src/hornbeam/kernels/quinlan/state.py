@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8
-from hornbeam.runtime.views import Slots, make_loader, width_of
+from hornbeam.kernels.pieces import PageCodes
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
+from hornbeam.runtime.views import Slots, ViewArray, make_loader, width_of
 
 
 class GainOfFeature(Protocol):
@@ -72,14 +73,14 @@ class QuinlanCapacity(NamedTuple):
 class QuinlanTable(NamedTuple):
     """The training rows as codes, and the rules (read only)."""
 
-    n_rows: int
     n_features: int
     n_classes: int
     root_weight: float
     scale: float  # of fixed-point x * log2(x)
     n_cells: int  # room of a histogram
     n_together: int  # entries x features from which on all threads search a node
-    codes: U4  # codes[feature * n_rows + row]: rank or category number
+    pages: ViewArray[PageCodes]  # the codes: ranks or category numbers (kernels/pieces.py)
+    n_pages: int
     n_codes: I8  # per feature, missing not counted
     is_category: U1  # per feature: 0, 1, or MANY_CATEGORIES
     missing_is_branch: U1  # per feature: a missing value is one more category (ID3)
