@@ -179,8 +179,8 @@ def test_every_integer_replaced_by_somebody_who_knows_the_checksum() -> None:
     [
         ({"link": "oak"}, "There is no link 'oak'"),
         ({"link": 3}, "is a int, not str"),
-        ({"n_rounds": 2}, "has 1 trees, not 1 for each of 2 rounds"),
-        ({"n_rounds": -1}, "n_iter_ cannot be -1"),
+        ({"n_iter": 2}, "has 1 trees, not 1 for each of 2 rounds"),
+        ({"n_iter": -1}, "n_iter_ cannot be -1"),
         ({"history": {"train": [1, "x"]}}, "history 'train' is not a list of numbers"),
         ({"history": []}, "is a list, not dict"),
         ({"seed": "x"}, "is a str, not int"),

@@ -13,10 +13,12 @@ from hornbeam.data.schema import ColumnSchema, Schema
 from hornbeam.dtypes import LEAF, MULTIWAY, SUBSET, THRESHOLD, WORD_BITS
 from hornbeam.errors import ModelFileError
 from hornbeam.model.entries import take
+from hornbeam.model.kept import Contents, n_values_of
 from hornbeam.model.registry import new_estimator, register_estimator
 from hornbeam.tree.packing import pack_trees, take_trees
+from hornbeam.tree.savable import KeptTree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validated_state
+from hornbeam.tree.validate import validate_trees
 
 # --- trees from nested Python objects ---------------------------------------------------
 
@@ -139,19 +141,18 @@ class StandIn(BaseEstimator):
             self.n_outputs_ = 1
             self.n_classes_ = len(classes)
 
-    def _model_header(self) -> dict[str, Any]:
-        return {
+    def _model_contents(self) -> Contents:
+        header = {
             "params": self.get_params(deep=False),
             "schema": self.schema_.to_dict(),
             "n_outputs": self.n_outputs_,
             "classes": getattr(self, "classes_", None),
         }
-
-    def _model_arrays(self) -> dict[str, Any]:
-        return pack_trees([self.tree_])
+        return Contents(header, pack_trees([self.tree_]))
 
     @classmethod
-    def _from_model(cls, header: dict[str, Any], arrays: dict[str, Any]) -> StandIn:
+    def _from_contents(cls, contents: Contents) -> StandIn:
+        header = contents.header
         self: StandIn = new_estimator(cls, take(header, "params", dict))
         self.schema_ = Schema.from_dict(take(header, "schema", dict))
         classes = take(header, "classes", np.ndarray, list, type(None))
@@ -161,12 +162,16 @@ class StandIn(BaseEstimator):
             self.n_outputs_ = n_outputs
         elif n_outputs != self.n_outputs_:
             raise ModelFileError("n_outputs does not fit the classes.")
-        n_values = int(np.sum(getattr(self, "n_classes_", n_outputs)))
-        (self.tree_,) = take_trees(arrays, self.schema_, n_values)
+        (self.tree_,) = validate_trees(
+            take_trees(contents.arrays), self.schema_, n_values_of(vars(self))
+        )
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(validated_state(state))
+        checked = dict(state)
+        if "tree_" in checked:
+            KeptTree().check(type(self), {**checked, "classes_": None})
+        super().__setstate__(checked)
 
     def predict_values(self, X: np.ndarray) -> np.ndarray:
         """A traversal with checked indices: an index outside raises."""

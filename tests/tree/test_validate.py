@@ -15,8 +15,9 @@ from model.strategies import estimators
 
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
+from hornbeam.tree.savable import KeptTree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree, validated_state
+from hornbeam.tree.validate import validate_tree
 
 
 def arrays_of(tree: Tree) -> dict[str, Any]:
@@ -171,9 +172,7 @@ def test_a_mask_hides_nothing_from_the_checks() -> None:
     assert type(checked_array(masked, "child", child.dtype.type)) is np.ndarray
 
 
-def test_state_without_a_tree() -> None:
-    assert validated_state({"criterion": "gini"}) == {"criterion": "gini"}
-    with pytest.raises(ModelFileError, match="not a tree"):
-        validated_state({"tree_": "oak", "schema_": weather().schema_})
-    with pytest.raises(ModelFileError, match="schema_"):
-        validated_state({"tree_": weather().tree_})
+def test_a_state_without_a_tree() -> None:
+    for state in ({"tree_": "oak", "schema_": weather().schema_}, {"schema_": weather().schema_}):
+        with pytest.raises(ModelFileError, match="not a tree"):
+            KeptTree().check(StandIn, state)

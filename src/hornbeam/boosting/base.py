@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -690,19 +689,6 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         return Predictor(
             self.ensemble_, self._linked, self.n_features_in_, getattr(self, "classes_", None)
         )
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        classes = getattr(self, "classes_", None)
-        names = None if classes is None else classes.tolist()
-        state = hashlib.sha256(f"{self.link_}{names}".encode())
-        state.update(np.ascontiguousarray(self.ensemble_.start).tobytes())
-        for tree in self.ensemble_.trees:
-            state.update(tree.digest().encode())
-        if "calibration_" in self.__dict__:
-            state.update(np.ascontiguousarray(self.calibration_).tobytes())
-        return state.hexdigest()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

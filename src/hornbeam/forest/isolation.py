@@ -6,7 +6,6 @@ to a leaf is, on average over the trees (Liu, Ting and Zhou 2008, "Isolation For
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from numbers import Integral, Real
@@ -489,17 +488,6 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         check_is_fitted(self)
         shape = (self.n_rows_in_, self.n_features_in_)
         return Sampler(self.seed_, shape, self.rules_.size, self._weight)
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        state = hashlib.sha256(repr((self.rules_, self.offset_)).encode())
-        for tree in self.ensemble_.trees:
-            state.update(tree.digest().encode())
-        if isinstance(self.ensemble_, PlaneEnsemble):
-            for array in self.ensemble_.planes:
-                state.update(np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -120,11 +120,9 @@ def pack_planes(planes: Planes) -> dict[str, Array]:
     return {f"planes.{name}": np.ascontiguousarray(getattr(planes, name)) for name in _NAMES}
 
 
-def take_planes(arrays: dict[str, Array], trees: Sequence[Tree], schema: Any) -> Planes:
-    """Remove the arrays that `pack_planes` made and return the planes, checked."""
-    return checked_planes(
-        Planes(*(take_array(arrays, f"planes.{name}") for name in _NAMES)), trees, schema
-    )
+def take_planes(arrays: dict[str, Array]) -> Planes:
+    """Remove the arrays that `pack_planes` made and return the planes, not checked yet."""
+    return Planes(*(take_array(arrays, f"planes.{name}") for name in _NAMES))
 
 
 def checked_planes(planes: Any, trees: Sequence[Tree], schema: Any) -> Planes:

@@ -65,6 +65,16 @@ def check_store(
     return ForestStore(nodes=nodes, by_table=by_table, **columns)
 
 
+def store_of(arrays: Mapping[str, Any], by_table: bool) -> ForestStore:
+    """A store of arrays that are not checked yet, but for the kinds of those of the nodes."""
+    fields = dict(arrays)
+    n_nodes = len(checked_array(fields["child"], "child", np.int32))
+    nodes = np.empty(n_nodes, RECORD)
+    for name in RECORD.names or ():
+        nodes[name] = checked_array(fields.pop(name), name, STORE_FIELDS[name][0])
+    return ForestStore(nodes=nodes, by_table=by_table, **fields)
+
+
 def check_pickled(
     store: ForestStore, n_features: int, n_values: int, n_categories: Array, is_category: Array
 ) -> ForestStore:

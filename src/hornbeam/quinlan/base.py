@@ -57,8 +57,9 @@ class QuinlanTree(
     n_features_in_: int
 
     @classmethod
-    def _check_tree(cls, tree: Tree) -> None:
+    def _check_fit(cls, state: dict[str, Any]) -> None:
         """Fractions are shares of weights: no split may be without any below it."""
+        tree: Tree = state["tree_"]
         inner = np.flatnonzero(tree.kind != LEAF)
         below = tree.weight[1:]  # the children of a node are neighbours, and in its order
         heaviest = np.maximum.reduceat(below, tree.first_child[inner] - 1) if len(inner) else below

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
 from hornbeam.model.entries import take_array
 from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree
 
 
 def pack_trees(trees: Sequence[Tree]) -> dict[str, Array]:
@@ -26,77 +24,64 @@ def pack_trees(trees: Sequence[Tree]) -> dict[str, Array]:
     Returns
     -------
     dict of str to array
-        ``trees.<field>`` for each field, one tree after the other, and
-        ``trees.node_start``, ``trees.word_start`` with the border of each tree.
+        ``trees.<field>`` for each field, one tree after the other, and ``trees.node_start``, the
+        first node of each tree and the end. ``trees.set_start`` counts through all trees.
     """
+    names = [name for name in TREE_FIELDS if name != "set_start"]
     arrays = {
-        f"trees.{name}": np.concatenate([getattr(tree, name) for tree in trees])
-        for name in TREE_FIELDS
+        f"trees.{name}": np.concatenate(
+            [np.empty((0, 1) if name == "value" else 0, TREE_FIELDS[name])]
+            if not len(trees)
+            else [getattr(tree, name) for tree in trees]
+        )
+        for name in names
     }
+    lengths = [np.zeros(1, np.int64), *(np.diff(tree.set_start) for tree in trees)]
+    arrays["trees.set_start"] = np.cumsum(np.concatenate(lengths))
     arrays["trees.node_start"] = np.cumsum([0] + [tree.node_count for tree in trees])
-    arrays["trees.word_start"] = np.cumsum([0] + [len(tree.set_words) for tree in trees])
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return arrays
 
 
-def take_trees(
-    arrays: dict[str, Array],
-    schema: Any,
-    n_values: int,
-    missing_is_branch: bool = False,
-    may_list: bool = False,
-) -> list[Tree]:
-    """Remove the arrays that `pack_trees` made and return the trees, all checked.
+def take_trees(arrays: dict[str, Array]) -> list[Tree]:
+    """Remove the arrays that `pack_trees` made and return the trees, which nobody vouches for.
 
     Parameters
     ----------
     arrays : dict of str to array
         The arrays that nobody has taken yet.
-    schema : Schema
-        What the model knows of its columns.
-    n_values : int
-        Number of values a node predicts.
-    missing_is_branch : bool
-        Whether a multiway split may have one more branch for missing values.
-    may_list : bool
-        As in `validate_tree`.
 
     Returns
     -------
     list of Tree
+        To be checked by `validate_trees`.
     """
-    nodes = _take_borders(arrays, "trees.node_start")
-    words = _take_borders(arrays, "trees.word_start")
-    if len(nodes) != len(words):
-        raise ModelFileError("trees.node_start and trees.word_start count different trees.")
     fields = {name: take_array(arrays, f"trees.{name}") for name in TREE_FIELDS}
-    _check_total(fields, nodes[-1], words[-1], len(nodes) - 1)
-    known = (schema.n_features, n_values, schema.n_categories, schema.is_category)
-    trees = []
-    for number in range(len(nodes) - 1):
-        parts = {name: array[_span(name, number, nodes, words)] for name, array in fields.items()}
-        trees.append(validate_tree(parts, *known, missing_is_branch, may_list))
-    return trees
-
-
-def _take_borders(arrays: dict[str, Array], name: str) -> list[int]:
-    borders = checked_array(take_array(arrays, name), name, np.int64)
-    if len(borders) < 2 or borders[0] != 0 or (borders[1:] < borders[:-1]).any():
-        raise ModelFileError(f"{name} does not ascend from 0.")
-    return [int(border) for border in borders]
-
-
-def _check_total(fields: dict[str, Array], n_nodes: int, n_words: int, n_trees: int) -> None:
-    totals = {"set_start": n_nodes + n_trees, "set_words": n_words}
+    nodes = _take_borders(take_array(arrays, "trees.node_start"), "trees.node_start")
+    n_nodes = int(nodes[-1])
     for name, array in fields.items():
-        expected = totals.get(name, n_nodes)
-        if array.ndim == 0 or len(array) != expected:
+        expected = n_nodes + (name == "set_start")
+        if name != "set_words" and (array.ndim == 0 or len(array) != expected):
             raise ModelFileError(f"trees.{name} should have {expected} entries.")
+    words = _take_borders(fields["set_start"], "trees.set_start")[nodes]
+    if fields["set_words"].ndim == 0 or len(fields["set_words"]) != words[-1]:
+        raise ModelFileError(f"trees.set_words should have {words[-1]} entries.")
+    return [
+        Tree(**{name: _part(name, fields[name], tree, nodes, words) for name in TREE_FIELDS})
+        for tree in range(len(nodes) - 1)
+    ]
 
 
-def _span(name: str, tree: int, nodes: list[int], words: list[int]) -> slice:
-    """Where the field of one tree lies; set_start has one entry more than nodes."""
+def _take_borders(array: Array, name: str) -> Array:
+    borders = checked_array(array, name, np.int64)
+    if not len(borders) or borders[0] != 0 or (borders[1:] < borders[:-1]).any():
+        raise ModelFileError(f"{name} does not ascend from 0.")
+    return borders
+
+
+def _part(name: str, array: Array, tree: int, nodes: Array, words: Array) -> Array:
+    """The field of one tree; set_start has one entry more than nodes, and begins with 0."""
     if name == "set_words":
-        return slice(words[tree], words[tree + 1])
+        return array[words[tree] : words[tree + 1]]
     if name == "set_start":
-        return slice(nodes[tree] + tree, nodes[tree + 1] + tree + 1)
-    return slice(nodes[tree], nodes[tree + 1])
+        return array[nodes[tree] : nodes[tree + 1] + 1] - words[tree]
+    return array[nodes[tree] : nodes[tree + 1]]

@@ -82,37 +82,6 @@ def validate_tree(
     return Tree(**columns)
 
 
-def validated_state(state: Mapping[str, Any], may_list: bool = False) -> dict[str, Any]:
-    """Check the tree inside the state of a pickled estimator.
-
-    Call it in ``__setstate__``. The state of an estimator that was never fitted is
-    returned as it is.
-
-    Parameters
-    ----------
-    state : mapping
-        The ``__dict__`` of an estimator with ``tree_``, ``schema_``, ``n_outputs_`` and,
-        for classifiers, ``n_classes_``.
-    may_list : bool
-        As in `validate_tree`.
-
-    Returns
-    -------
-    dict
-        The state, its ``tree_`` rebuilt from checked arrays.
-    """
-    checked = dict(state)
-    if "tree_" not in checked:
-        return checked
-    tree, schema = checked["tree_"], checked.get("schema_")
-    if not isinstance(tree, Tree) or schema is None:
-        raise ModelFileError("The pickled model has a tree_ that is not a tree, or no schema_.")
-    n_values = int(np.sum(checked.get("n_classes_", checked.get("n_outputs_", -1))))
-    own_branch = checked.get("missing") == "category"
-    (checked["tree_"],) = validate_trees([tree], schema, n_values, own_branch, may_list)
-    return checked
-
-
 def validate_trees(
     trees: Iterable[Tree],
     schema: Any,

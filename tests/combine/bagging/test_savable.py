@@ -439,14 +439,14 @@ ALL = {"n_rows": 6, "n_features": 2, "bootstrap": False, "bootstrap_features": F
         ("params", {"estimator": {"$estimator": ["RandomTreesEmbedding", {}]}}, "parameter that"),
         ("params", {"estimator": {"$estimator": ["Oak", {}]}}, "holds a 'Oak'"),
         ("params", {"kind": "boosting"}, "parameter that cannot be"),
-        ("n_features", 1, "n_features cannot be 2"),
-        ("n_features", 2.0, "is a float, not int"),
-        ("feature_names", ["a"], "does not name 2 columns"),
-        ("feature_names", ["a", ["b"]], "does not name 2 columns"),
-        ("feature_names", ["a", 5], "does not name 2 columns"),
-        ("n_outputs", 2, "classifier of 2 outputs"),
+        ("n_features_in", 1, "n_features cannot be 2"),
+        ("n_features_in", 2.0, "is a float, not int"),
+        ("feature_names_in", ["a"], "does not name 2 columns"),
+        ("feature_names_in", ["a", ["b"]], "does not name 2 columns"),
+        ("feature_names_in", ["a", 5], "does not name 2 columns"),
+        ("n_outputs", 2, "has one output, and no more"),
         ("classes", None, "do not fit the estimator"),
-        ("classes", [0, 1], "is a list, not ndarray"),
+        ("classes", [0, 1], "do not fit the outputs"),
         ("seed", 2**40, "seed_ cannot be"),
         ("size", {}, "contradicts itself"),
         ("size", {**ALL, "bootstrap": 0}, "bootstrap cannot be 0: it is True or False"),
@@ -600,7 +600,7 @@ def test_nothing_is_unpickled_unless_it_is_allowed(tmp_path: Path) -> None:
     RAN.clear()
     with pytest.raises(ModelFileError, match="Bomb, and reading a pickle runs"):
         hb.load(tmp_path / "model")
-    for entry in ("params", "classes", "size", "n_features", "feature_names", "spy"):
+    for entry in ("params", "classes", "size", "n_features_in", "feature_names_in", "spy"):
         model_entries = {**own["model"], entry: pickled}
         everywhere = {**load_arrays(plain), "pickle.0": arrays["members.0.pickle.0"]}
         with pytest.raises(ModelFileError, match="holds a pickled"):
