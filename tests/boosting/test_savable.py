@@ -185,7 +185,7 @@ def test_every_integer_replaced_by_somebody_who_knows_the_checksum() -> None:
         ({"history": []}, "is a list, not dict"),
         ({"seed": "x"}, "is a str, not int"),
         ({"learning_rate": "fast"}, "is a str, not float"),
-        ({"learning_rate": 0.0}, "learning rate of 0.0 cannot be"),
+        ({"learning_rate": 0.0}, "learning_rate_ cannot be 0.0"),
         ({"learning_rate": -0.1}, "learning_rate_ cannot be -0.1"),
         ({"more": 1}, "an entry too many"),
     ],

@@ -15,10 +15,9 @@ from hornbeam.errors import ModelFileError
 from hornbeam.model.entries import take
 from hornbeam.model.kept import Contents, n_values_of
 from hornbeam.model.registry import new_estimator, register_estimator
-from hornbeam.tree.packing import pack_trees, take_trees
-from hornbeam.tree.savable import KeptTree
-from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_trees
+from hornbeam.tree.savable import KeptTree, read_trees, write_trees
+from hornbeam.tree.storage import TREE_FIELDS, Tree, Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 # --- trees from nested Python objects ---------------------------------------------------
 
@@ -106,6 +105,15 @@ def build(root: Node, n_categories: list[int]) -> Tree:
     return Tree(**{name: np.array(columns[name], dtype) for name, dtype in TREE_FIELDS.items()})
 
 
+def validate_tree(
+    arrays: dict[str, Any], schema: Any, n_values: int = 1, may_list: bool = False
+) -> Tree:
+    """A tree of the fields of one, checked."""
+    whole = {**arrays, "node_start": np.array([0, len(arrays.get("first_child", ()))])}
+    (tree,) = validate_trees(whole, Known.by(schema, n_values, may_list=may_list))
+    return tree
+
+
 # --- schema and estimators ----------------------------------------------------------------
 
 
@@ -148,7 +156,9 @@ class StandIn(BaseEstimator):
             "n_outputs": self.n_outputs_,
             "classes": getattr(self, "classes_", None),
         }
-        return Contents(header, pack_trees([self.tree_]))
+        contents = Contents(header)
+        write_trees(Trees.of([self.tree_]), contents)
+        return contents
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> StandIn:
@@ -162,9 +172,8 @@ class StandIn(BaseEstimator):
             self.n_outputs_ = n_outputs
         elif n_outputs != self.n_outputs_:
             raise ModelFileError("n_outputs does not fit the classes.")
-        (self.tree_,) = validate_trees(
-            take_trees(contents.arrays), self.schema_, n_values_of(vars(self))
-        )
+        known = Known.by(self.schema_, n_values_of(vars(self)))
+        (self.tree_,) = validate_trees(read_trees(contents).arrays(), known)
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:

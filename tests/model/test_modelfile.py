@@ -31,8 +31,9 @@ from hornbeam.model.modelfile import (
 )
 from hornbeam.model.registry import register_estimator
 from hornbeam.model.values import UnavailableFunction
-from hornbeam.tree.packing import pack_trees, take_trees
-from hornbeam.tree.validate import validate_trees
+from hornbeam.tree.savable import read_trees, write_trees
+from hornbeam.tree.storage import Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 INTEGERS = (-1, 2**31, 2**40)  # and "itself + 1"
 
@@ -132,14 +133,16 @@ def test_a_parameter_that_came_later_has_its_default() -> None:
 
 def test_many_trees_in_one_file() -> None:
     schema, trees = weather().schema_, [weather().tree_, weather().tree_, weather().tree_]
-    arrays = pack_trees(trees)
-    again = validate_trees(take_trees(arrays), schema, 2)
+    contents, known = Contents(), Known.by(schema, 2)
+    write_trees(Trees.of(trees), contents)
+    arrays = dict(contents.arrays)
+    again = validate_trees(read_trees(contents).arrays(), known)
     assert [tree.digest() for tree in again] == [tree.digest() for tree in trees]
-    assert not arrays
-    arrays = pack_trees(trees)
-    arrays["trees.node_start"] = arrays["trees.node_start"] + np.array([0, 1, 0, 0])
-    with pytest.raises(ModelFileError):
-        validate_trees(take_trees(arrays), schema, 2)
+    assert not contents.arrays
+    for wrong in ([0, 9, 16, 24], [0, 8, 8, 24], [0, 8, 16], [0, 8, 16, 25], [8, 16, 24], [0, 24]):
+        contents.arrays |= {**arrays, "trees.node_start": np.array(wrong)}
+        with pytest.raises(ModelFileError):
+            validate_trees(read_trees(contents).arrays(), known)
 
 
 def test_what_is_not_ours_is_refused_in_words(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model.handmade import StandIn, sample_rows, steps, walk, weather
+from model.handmade import StandIn, sample_rows, steps, validate_tree, walk, weather
 from model.strategies import estimators
 
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
 from hornbeam.tree.savable import KeptTree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree
+from hornbeam.tree.validate import Known, validate_trees
 
 
 def arrays_of(tree: Tree) -> dict[str, Any]:
@@ -25,11 +25,7 @@ def arrays_of(tree: Tree) -> dict[str, Any]:
 
 
 def validate(estimator: StandIn, arrays: dict[str, Any]) -> Tree:
-    schema = estimator.schema_
-    n_values = estimator.tree_.value.shape[1]
-    return validate_tree(
-        arrays, schema.n_features, n_values, schema.n_categories, schema.is_category
-    )
+    return validate_tree(arrays, estimator.schema_, estimator.tree_.value.shape[1])
 
 
 @pytest.mark.quick
@@ -122,10 +118,11 @@ def test_arrays_that_do_not_belong_and_wrong_widths() -> None:
     with pytest.raises(ModelFileError, match="value has 3 columns, but the model predicts 2"):
         validate(estimator, {**arrays, "value": np.zeros((8, 3))})
     empty = {name: array[:0] for name, array in arrays.items()}
-    with pytest.raises(ModelFileError, match="A tree of 0 nodes"):
+    with pytest.raises(ModelFileError, match="part the 0 nodes into trees"):
         validate(estimator, empty)
-    with pytest.raises(ModelFileError, match="does not describe the 2 features"):
-        validate_tree(arrays, 2, 2, estimator.schema_.n_categories, estimator.schema_.is_category)
+    schema, whole = estimator.schema_, {**arrays, "node_start": np.array([0, 8])}
+    with pytest.raises(ModelFileError, match="does not describe the 3 features"):
+        validate_trees(whole, Known(schema.n_categories, schema.is_category[:2], 2))
 
 
 @settings(max_examples=150)

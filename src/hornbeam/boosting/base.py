@@ -57,7 +57,7 @@ from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, Trees
 
 _SAY_MORE = (
     "To tell more of them apart, give numbers that say what the categories have in common, as "
@@ -229,7 +229,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             self.skip_drop,
             seed,
             n_before,
-            () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
+            () if before is None else _root_weights(before.ensemble_.trees),
         )
         with self._watch(loss, callbacks, before, n_before, scale) as watch:
             grown = boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss)
@@ -240,9 +240,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         for tree in grown:
             tree.value = scale.up(tree.value, tree.child == 0)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
-        trees = [] if before is None else list(before.ensemble_.trees)
-        trees += build_trees(grown, table.codes, rules)
-        del trees[n_kept * loss.n_scores :]
+        trees = build_trees(grown, table.codes, rules)
+        if before is not None:
+            trees = Trees.join([before.ensemble_.trees, trees])
+        trees = trees[: n_kept * loss.n_scores]
         scores_of_trees = np.arange(len(trees)) % loss.n_scores
         start = scale.up(course.start)
         fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, start)
@@ -697,6 +698,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _root_weights(trees: Trees) -> tuple[float, ...]:
+    """The sum of hessians in the root of each tree."""
+    return tuple(trees.nodes.weight[trees.node_start[:-1]])
 
 
 def _check_classes(before: Any, fitted: dict[str, Any]) -> None:

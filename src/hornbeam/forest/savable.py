@@ -31,6 +31,7 @@ from hornbeam.model.kept import (
 )
 from hornbeam.model.savable import Savable
 from hornbeam.model.state import check_shares
+from hornbeam.tree.validate import Known
 
 SAMPLE_PARTS = (
     Numbers("values"),
@@ -55,11 +56,10 @@ class KeptStore(Kept):
         state[self.name] = store_of(found, "classes_" in state or n_values_of(state) > 1)
 
     def _check(self, cls: type, state: State) -> None:
-        store, schema, n_values = state.get(self.name), state["schema_"], n_values_of(state)
+        store, n_values = state.get(self.name), n_values_of(state)
         if not isinstance(store, ForestStore):
             raise ModelFileError("The pickled forest has a store_ that is none.")
-        kinds = schema.n_categories, schema.is_category
-        store = state[self.name] = check_pickled(store, schema.n_features, n_values, *kinds)
+        store = state[self.name] = check_pickled(store, Known.by(state["schema_"], n_values))
         if store.by_table != ("classes_" in state or n_values > 1):
             raise ModelFileError("The leaves do not predict what the forest does.")
         for name in ("table", "inner_value"):

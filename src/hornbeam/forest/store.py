@@ -516,13 +516,13 @@ class ForestStore:
         step = max(1, min(last - first, _BAG_BYTES // max(1, n_rows)))
         for start in range(first, last, step):
             end = min(start + step, last)
-            bags = np.empty((end - start, n_rows), np.uint8)
+            bags = np.empty((end - start, n_rows), np.uint8)  # the kernel reads them tree by tree
 
             def fill(number: int, start: int = start, bags: Array = bags) -> None:
                 np.not_equal(in_bag(start + number), 0, out=bags[number].view(bool))
 
             run_parallel(fill, end - start, n_jobs, bags.size * _SECONDS_PER_DRAW)
-            if not walks.run(matrix, n_jobs, start, end, scores, bags=bags, votes=votes):
+            if not walks.run(matrix, n_jobs, start, end, scores, bags=bags.T, votes=votes):
                 return None
         return scores, votes
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.errors import contradictions
 from hornbeam.model.entries import take
@@ -46,8 +47,6 @@ class Savable:
             stored as pickles. Without it they are an error; with it, `hornbeam.load` needs
             ``allow_pickle=True`` too.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         save_model(self, path, allow_pickle=allow_pickle)
 
@@ -58,8 +57,6 @@ class Savable:
         on how the fit went. Members of other libraries have no digest, since pickles of equal
         models may differ.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         contents = Contents()
         for kept in self._keeps:
@@ -82,6 +79,7 @@ class Savable:
 
     def _model_contents(self) -> Contents:
         """What a model file says of the model."""
+        check_is_fitted(self)
         contents = Contents({"params": self.get_params(deep=False)})  # type: ignore[attr-defined]
         for kept in self._keeps:
             kept.write(vars(self), contents)
