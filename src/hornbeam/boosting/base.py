@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.boosting import parameters as _declarations  # noqa: F401  (registers them)
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
@@ -25,6 +24,7 @@ from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import USUAL_KERNELS
 from hornbeam.boosting.history import Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
+from hornbeam.boosting.parameters import USUAL_PATIENCE
 from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.rows import (
     NO_SCALE,
@@ -55,6 +55,7 @@ from hornbeam.losses import Loss, LossOptions, apply_link, resolve
 from hornbeam.notices import warn
 from hornbeam.params import check_params, unknown_parameter
 from hornbeam.runtime.companion import begin
+from hornbeam.stopping import patience_of
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
@@ -106,13 +107,13 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     category_smooth: float | Auto
     category_l2: float
     unseen: str
-    monotonic_constraints: Any
+    monotonic_cst: Any
     interaction_constraints: Any
     drop_rate: float
     skip_drop: float
-    early_stopping: bool
+    early_stopping: bool | Auto
     validation_fraction: float
-    n_iter_no_change: int
+    n_iter_no_change: int | None
     tol: float
     warm_start: bool
     verbose: int | None
@@ -203,7 +204,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         watched = None
         if valid is not None:
             watched = self._read_watched(valid, fitted, loss).scaled(scale)
-        elif self.early_stopping:
+        elif self._patience is not None:
             rows, watched = self._hold_out(rows, seed)
         course = self._lay_out(rows, watched, schema, loss, before, scale)
         table, n_before = course.table, 0 if before is None else before.n_iter_
@@ -278,7 +279,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         shares = [self.subsample, self.colsample_bytree, self.colsample_bylevel]
         if self.colsample_bynode != "auto":
             shares.append(self.colsample_bynode)
-        asked = self.early_stopping or self.drop_rate > 0.0 or min(shares) < 1.0
+        asked = self._patience is not None or self.drop_rate > 0.0 or min(shares) < 1.0
         if self.random_state is None and not asked:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -392,6 +393,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         return Course(learnt.matrix, scores, (watched.matrix, held), start)
 
     @property
+    def _patience(self) -> int | None:
+        """Rounds without improvement that end the fit; None if none do."""
+        return patience_of(self, USUAL_PATIENCE)
+
+    @property
     def _calibrates(self) -> bool:
         """Whether quantiles are to be moved to where they hold for new rows."""
         return bool(getattr(self, "calibrate", False))
@@ -423,7 +429,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         return Watch(
             rounds=self.n_estimators,
             metric=loss.metric,
-            patience=self.n_iter_no_change if self.early_stopping else None,
+            patience=self._patience,
             tol=self.tol,
             verbose=self.verbose,
             callbacks=callbacks,
@@ -446,9 +452,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _kept_from_before(self) -> Any:
         """The estimator itself if this fit goes on where the last one ended."""
-        if self.early_stopping and self.drop_rate > 0.0:
+        if self._patience is not None and self.drop_rate > 0.0:
             raise ValueError(
-                f"early_stopping=True does not go with drop_rate={self.drop_rate}: later rounds "
+                f"Early stopping does not go with drop_rate={self.drop_rate}: later rounds "
                 "change the trees of earlier ones, so there is no best round to go back to."
             )
         if not self.warm_start or "ensemble_" not in self.__dict__:
@@ -489,7 +495,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         learnt, held = self._splits(rows, (seed, _HELD_KEY)).hold_out(self.validation_fraction)
         if not held.any() or not learnt.any():
             raise ValueError(
-                f"early_stopping=True with validation_fraction={self.validation_fraction} leaves "
+                f"Early stopping with validation_fraction={self.validation_fraction} leaves "
                 f"{int(held.sum())} of {len(held)} rows to validate on, and {int(learnt.sum())} to "
                 "learn from. Choose another fraction, or pass X_val and y_val to fit."
             )
@@ -503,12 +509,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         self, schema: Schema, loss: Loss, settings: Settings, scale: Scale = NO_SCALE
     ) -> BoostRules:
         """The parameters of growing as numbers."""
-        monotone = read_monotone(
-            self.monotonic_constraints, schema, parameter="monotonic_constraints"
-        )
+        monotone = read_monotone(self.monotonic_cst, schema)
         if monotone is not None and loss.n_scores > 1:
             raise ValueError(
-                "monotonic_constraints need one score per row, but the loss "
+                "monotonic_cst needs one score per row, but the loss "
                 f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
                 "regression."
             )

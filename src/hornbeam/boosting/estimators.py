@@ -95,7 +95,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
         unseen: str = "missing",
-        monotonic_constraints: Any = None,
+        monotonic_cst: Any = None,
         interaction_constraints: Any = None,
         quantile: Any = 0.5,
         calibrate: bool = False,
@@ -103,9 +103,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         tweedie_power: float = 1.5,
         drop_rate: float = 0.0,
         skip_drop: float = 0.5,
-        early_stopping: bool = False,
+        early_stopping: bool | Auto = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
         warm_start: bool = False,
         verbose: int | None = None,
@@ -135,7 +135,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
         self.unseen = unseen
-        self.monotonic_constraints = monotonic_constraints
+        self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
         self.quantile = quantile
         self.calibrate = calibrate
@@ -265,14 +265,14 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
         unseen: str = "missing",
-        monotonic_constraints: Any = None,
+        monotonic_cst: Any = None,
         interaction_constraints: Any = None,
         class_weight: Any = None,
         drop_rate: float = 0.0,
         skip_drop: float = 0.5,
-        early_stopping: bool = False,
+        early_stopping: bool | Auto = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
         warm_start: bool = False,
         verbose: int | None = None,
@@ -302,7 +302,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
         self.unseen = unseen
-        self.monotonic_constraints = monotonic_constraints
+        self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
         self.class_weight = class_weight
         self.drop_rate = drop_rate

@@ -85,14 +85,14 @@ class GradientBoostingRanker(BaseGradientBoosting):
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
         unseen: str = "missing",
-        monotonic_constraints: Any = None,
+        monotonic_cst: Any = None,
         interaction_constraints: Any = None,
         query: str | int | None = None,
         drop_rate: float = 0.0,
         skip_drop: float = 0.5,
-        early_stopping: bool = False,
+        early_stopping: bool | Auto = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
         warm_start: bool = False,
         verbose: int | None = None,
@@ -122,7 +122,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
         self.unseen = unseen
-        self.monotonic_constraints = monotonic_constraints
+        self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
         self.query = query
         self.drop_rate = drop_rate
