@@ -72,6 +72,8 @@ OTHER_NAMES: dict[str, tuple[Ours, ...]] = {
     "grow_policy": (Ours("growth", "'depthwise' is 'level', and 'lossguide' is 'leaf'."),),
     "objective": (Ours("loss"),),
     "loss_function": (Ours("loss"),),
+    "eval_metric": (Ours("scoring"),),
+    "metric": (Ours("scoring"),),
     "early_stopping_rounds": (_PATIENCE,),
     "early_stopping_round": (_PATIENCE,),
     "seed": (Ours("random_state"),),

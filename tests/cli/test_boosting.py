@@ -225,7 +225,7 @@ def test_the_bar_shows_rounds_and_losses():
         force_terminal=True, record=True, markup=False, width=120, stderr=True
     )
     with screen.rounds("training [x]", 20) as show:
-        assert not show(RoundReport(7, 0.25, 0.5))  # True would end the fit
+        assert not show(RoundReport(7, 0.25, {"validation": 0.5}))  # True would end the fit
     shown = screen.progress.export_text()
     assert "7/20" in shown
     assert "loss 0.25, validation 0.5" in shown

@@ -187,6 +187,19 @@ PARAMETERS.update(
             "Least improvement of the validation loss that counts, as a share of it.",
             [Interval(Real, 0.0, None, closed="left")],
         ),
+        "scoring": Parameter(
+            "str, function, None or list",
+            "What is watched on validation rows besides the loss: names of scikit-learn's scorers, "
+            "functions ``score(estimator, X, y)``, or None for the estimator's own `score`. Early "
+            "stopping goes by the first one.",
+            [str, callable, list, tuple, None],
+        ),
+        "ranking_scoring": Parameter(
+            "'loss', function or list",
+            "What is watched on validation rows besides 1 - NDCG: functions ``score(estimator, X, "
+            "y)``, which get the rows query by query. Early stopping goes by the first one.",
+            [StrOptions({"loss"}), callable, list, tuple],
+        ),
         "warm_start": Parameter(
             "bool",
             "Keep the trees of the last `fit` and add rounds up to `n_estimators`; the same as "
@@ -195,7 +208,8 @@ PARAMETERS.update(
         ),
         "verbose": Parameter(
             "int or None",
-            "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
+            "1: show a progress bar; 0: never; None: on a terminal, when it takes long; a larger "
+            "number: print a line after every so many rounds.",
             [Interval(Integral, 0, None, closed="left"), None],
         ),
         "query": Parameter(
