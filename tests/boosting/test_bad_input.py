@@ -328,7 +328,7 @@ REFUSED: dict[str, list[Any]] = {
     "unseen": ["guess"],
     "drop_rate": [-0.1, 1.1, NAN],
     "skip_drop": [-0.1, 1.1, NAN],
-    "early_stopping": ["auto", None],
+    "early_stopping": ["yes", None],
     "validation_fraction": [0.0, 1.0, NAN],
     "n_iter_no_change": [0, NAN],
     "tol": [-1, NAN],
@@ -350,8 +350,11 @@ def test_refused_parameters(maker: Any) -> None:
 
 def test_huge_parameters_set_no_limit() -> None:
     plain = fitted(Regressor).digest()
-    for name in ("max_depth", "n_jobs", "n_iter_no_change"):
+    for name in ("max_depth", "n_jobs"):
         assert fitted(Regressor, **{name: 10**30}).digest() == plain
+    stops = {"early_stopping": True, "random_state": 0}
+    patient = fitted(Regressor, **stops, n_iter_no_change=10**30)
+    assert patient.digest() == fitted(Regressor, **stops, n_iter_no_change=10**3).digest()
     unlimited = fitted(Regressor, max_leaf_nodes=None).digest()
     assert fitted(Regressor, max_leaf_nodes=10**30).digest() == unlimited
 

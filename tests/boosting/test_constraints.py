@@ -200,5 +200,5 @@ def test_constraints_that_cannot_be() -> None:
     for params, words in cases:
         with pytest.raises(ValueError, match=words):
             small(Regressor, **params).fit(frame, LEVEL)
-    with pytest.raises(ValueError, match="need one score per row, but the loss 'log_loss' has 3"):
+    with pytest.raises(ValueError, match="needs one score per row, but the loss 'log_loss' has 3"):
         small(Classifier, monotonic_cst=[1, 0, 0, 0]).fit(X, np.digitize(LEVEL, [0, 1]))

@@ -196,7 +196,8 @@ def test_the_ranker_scores_ndcg() -> None:
 
 
 def test_a_ranker_watches_what_one_likes() -> None:
-    def first_is_best(estimator: Any, rows: Any, y: Any) -> float:
+    def first_is_best(estimator: Any, rows: Any, y: Any, group: Any) -> float:
+        np.testing.assert_array_equal(group, np.bincount(QUERY))
         return float(np.corrcoef(estimator.predict(rows), y)[0, 1])
 
     order = np.argsort(QUERY, kind="stable")
@@ -204,7 +205,7 @@ def test_a_ranker_watches_what_one_likes() -> None:
     sets: dict[str, Any] = {"X_val": {"a": X, "b": X}, "y_val": {"a": RELEVANCE, "b": RELEVANCE}}
     ranker.fit(X, RELEVANCE, qid=QUERY, **sets, qid_val={"a": QUERY, "b": QUERY})
     assert 1.0 - ranker.history_["a"][-1] == pytest.approx(ranker.score(X, RELEVANCE, qid=QUERY))
-    last = first_is_best(ranker, X[order], RELEVANCE[order])
+    last = first_is_best(ranker, X[order], RELEVANCE[order], np.bincount(QUERY))
     assert ranker.history_["b first_is_best"][-1] == pytest.approx(last)
     with pytest.raises(ValueError, match="'scoring' parameter"):
         Ranker(scoring="r2").fit(X, RELEVANCE, qid=QUERY)

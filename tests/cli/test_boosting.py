@@ -101,7 +101,7 @@ def test_quiet_prints_nothing(capfd):
 def test_early_stopping_and_constraints_as_options(capsys):
     train = save("rent")[:-1]  # the number of rounds is the last word
     options = ["3000", "--early-stopping", "true", "--n-iter-no-change", "3"]
-    constraint = ["--monotonic-constraints", "{'rooms': 1}"]
+    constraint = ["--monotonic-cst", "{'rooms': 1}"]
     assert main([*train, *options, *constraint]) == 0
     model = hb.load("flats.hornbeam")
     assert model.n_iter_ < 3000

@@ -387,7 +387,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             given = valid[name].X if name in valid else some.matrix
             X = given if count_rows(given) == len(some.target) else some.matrix
             y = self._known_target(scale.up(some.target), fitted)
-            rows[name] = WatchedRows(X, y, uneven(some.weight), course.validation[name][1])
+            group = None if some.groups is None else np.diff(some.groups)
+            scores = course.validation[name][1]
+            rows[name] = WatchedRows(X, y, uneven(some.weight), scores, group)
         return Scoring(scorers, rows, model, scale)
 
     def _known_target(self, target: Array, fitted: dict[str, Any]) -> Array:

@@ -65,6 +65,7 @@ class WatchedRows:
     y: Array  # in the user's terms
     weight: Array | None
     scores: RowScores
+    group: Array | None = None  # rows of each query
 
 
 class Scoring:
@@ -111,7 +112,8 @@ class Scoring:
             return known
 
         self.model._scores = predict
-        options = {} if rows.weight is None else {"sample_weight": rows.weight}
+        given = {"sample_weight": rows.weight, "group": rows.group}
+        options = {name: value for name, value in given.items() if value is not None}
         return {
             name: _as_number(name, scorer(self.model, rows.X, rows.y, **options))
             for name, scorer in self.scorers.items()
