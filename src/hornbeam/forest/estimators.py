@@ -143,8 +143,8 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
                 f"{fitted['n_outputs_']}: fit one forest per output."
             )
 
-    def _check_bags_wanted(self) -> None:
-        super()._check_bags_wanted()
+    def _check_bags_wanted(self, time: Any) -> None:
+        super()._check_bags_wanted(time)
         if self.calibrate and not self.leaf_samples:
             raise ValueError(
                 "calibrate=True is for quantiles, which need the training rows in the leaves: "
