@@ -197,7 +197,8 @@ PARAMETERS.update(
         "ranking_scoring": Parameter(
             "'loss', function or list",
             "What is watched on validation rows besides 1 - NDCG: functions ``score(estimator, X, "
-            "y, group)``, which get the rows query by query, and how many each has. Early stopping goes by the first one.",
+            "y, group)``, which get the rows query by query, and how many each has. Early "
+            "stopping goes by the first one.",
             [StrOptions({"loss"}), callable, list, tuple],
         ),
         "warm_start": Parameter(
