@@ -100,13 +100,14 @@ class Watch:
         if not report.losses:
             return
         first = next(iter(report.losses))
+        curve = self.curves[first if self.decides is None else f"{first} {self.decides}"]
+        goes_on = self.best == np.inf and len(curve) == self.n_before + 1 > 1
         if self.decides is None:  # of scaled targets, where losses can be compared
-            value, curve, up = report.losses[first], first, self.scale.down_losses
+            value = report.losses[first]
+            self.best = self.scale.down_losses(curve[-2]) if goes_on else self.best
         else:
-            value, curve = -scores[first][self.decides], f"{first} {self.decides}"
-            up = _negated
-        if self.best == np.inf and len(self.curves[curve]) == self.n_before + 1 > 1:
-            self.best = up(self.curves[curve][-2])
+            value = -scores[first][self.decides]
+            self.best = -curve[-2] if goes_on else self.best
         if self.best == np.inf or value < self.best - self.tol * abs(self.best):
             self.best, self.best_number = value, report.number
 
@@ -133,10 +134,6 @@ class Watch:
     def history(self) -> dict[str, Array]:
         """Losses and scores by round."""
         return {name: np.array(curve) for name, curve in self.curves.items() if curve}
-
-
-def _negated(score: float) -> float:
-    return -score
 
 
 def _in_words(report: RoundReport, metric: str) -> str:
