@@ -17,9 +17,10 @@ from tree.test_traversal import naive_leaves, random_rows
 import hornbeam as hb
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.errors import ModelFileError
-from hornbeam.forest.store import ForestStore, join_codes
+from hornbeam.forest.store import ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
-from hornbeam.tree import build, predict
+from hornbeam.tree import predict, sets
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.validate import Known
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column .* has")
@@ -37,7 +38,7 @@ def coded_store(rng, n_codes=70, n_trees=5):
     for own in codes.values():
         own[7] = n_codes - 1  # all codes are in use
     trees = random_trees(rng, n_trees=n_trees, n_values=3)
-    start, code_of_category = join_codes(codes, N_FEATURES)
+    start, code_of_category = SharedCodes.of(codes, N_FEATURES)
     packed = ForestStore.pack(trees, True)
     return replace(packed, code_start=start, code_of_category=code_of_category), trees, codes
 
@@ -118,7 +119,7 @@ def with_no_more_than(n_codes):
 @pytest.mark.quick
 @pytest.mark.parametrize("at_once", [1, 1000, 1 << 24])
 def test_unfolded_sets_hold_the_categories_of_their_codes(at_once, monkeypatch):
-    monkeypatch.setattr(build, "_BITS_AT_ONCE", at_once)
+    monkeypatch.setattr(sets, "_BITS_AT_ONCE", at_once)
     rng = np.random.default_rng(1)
     coded, trees, codes = coded_store(rng)
     for number, tree in enumerate(trees):

@@ -27,7 +27,7 @@ from hornbeam.dtypes import (
     WORD_BITS,
     Array,
 )
-from hornbeam.tree.build import unfold_sets
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.storage import Tree, Trees
 
 AnyCodes: TypeAlias = Codes | SparseCodes
@@ -61,7 +61,8 @@ def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) 
         impurity=_impurities(columns, np.repeat([t.penalty for t in grown], sizes), rules),
         value=columns["value"].reshape(-1, 1),
     )
-    return Trees(nodes, start)
+    shared = SharedCodes.of(codes.category_code, len(codes.n_codes))
+    return Trees(nodes, start, codes=shared if len(shared.columns) else None)
 
 
 _FIELDS = (
@@ -101,7 +102,7 @@ def _thresholds(cut: Array, feature: Array, ordered: Array, codes: AnyCodes) -> 
 def _category_sets(
     member: Array, feature: Array, category: Array, codes: AnyCodes
 ) -> tuple[Array, Array]:
-    """Bit sets of the category splits, one after the other, and the length of each."""
+    """Bit sets over codes of the category splits, one after the other, and their lengths."""
     n_words = np.zeros(len(feature), np.int64)
     pieces = [np.empty(0, WORD)]
     for node in np.flatnonzero(category):
@@ -112,11 +113,7 @@ def _category_sets(
             words[-1] &= WORD((1 << (n_codes % WORD_BITS)) - 1)
         pieces.append(words)
         n_words[node] = len(words)
-    asked = feature[category]
-    n_words[category], words = unfold_sets(
-        n_words[category], np.concatenate(pieces), asked, codes.category_code
-    )
-    return n_words, words
+    return n_words, np.concatenate(pieces)
 
 
 def _impurities(columns: dict[str, Array], penalty: Array, rules: BoostRules) -> Array:

@@ -59,6 +59,7 @@ class Predictor:
         check_width(self.n_features, packed.n_columns)
         self._start = ensemble.start[None, :]
         self._slots = packed.slots
+        self._is_coded = len(packed.coded_columns) > 0
         self._cuts = {np.dtype(char): cuts for char, cuts in packed.cuts.items()}
         self._block_size = max(1, packed.arrays.n_used) * GROUP
         self._no_nodes = np.empty(0, NODE)
@@ -94,6 +95,8 @@ class Predictor:
         flags = rows.flags
         if not (flags.c_contiguous and flags.aligned and flags.writeable):
             rows = rows.copy()
+        if self._is_coded:
+            rows = self.ensemble.packed.coded(rows[None])[0]
         scores = self._start.copy()
         predict_rows(
             rows,
@@ -152,4 +155,11 @@ def _checked_trees(trees: Any, n_features: int) -> Trees:
     n_words = np.zeros(max(1, n_columns), np.int64)
     asks = nodes.kind == SUBSET
     np.maximum.at(n_words, nodes.feature[asks], np.diff(nodes.set_start)[asks])
-    return validate_trees(trees.arrays(), Known(WORD_BITS * n_words, n_words > 0))
+    known = Known(WORD_BITS * n_words, n_words > 0)
+    if trees.codes is None:
+        return validate_trees(trees.arrays(), known)
+    n_codes = np.diff(trees.codes.code_start)  # each column has one per category
+    n_categories = np.zeros(len(n_codes), np.int64)
+    n_categories[: len(n_words)] = known.n_categories[: len(n_codes)]
+    n_categories[n_codes > 0] = n_codes[n_codes > 0]
+    return validate_trees(trees.arrays(), Known(n_categories, n_categories > 0))

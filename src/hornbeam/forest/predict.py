@@ -15,12 +15,12 @@ from hornbeam.kernels.forest import (
     Forest,
     ForestTask,
     WalkRoom,
-    code_categories,
     predict_forest,
 )
 from hornbeam.runtime.team import thread_count
 from hornbeam.runtime.views import make_slots, remembered_slots
 from hornbeam.tree.predict import Cells, Outputs, check_width, send_down
+from hornbeam.tree.sets import SharedCodes
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
 # while it is in the cache, and the fewer times a tree is copied, as long as the keys of the rows
@@ -34,20 +34,15 @@ _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
 
 
-class SharedCodes(NamedTuple):
-    """Codes of categories, which sets of some columns are over (see `ForestStore`)."""
-
-    columns: Array
-    code_start: Array
-    code_of_category: Array
-
-
 class Walks:
     """A forest made ready for prediction; safe to share by threads."""
 
-    def __init__(self, forest: Forest, n_values: int, codes: SharedCodes | None) -> None:
+    def __init__(self, forest: Forest, n_values: int, codes: SharedCodes) -> None:
         self.forest = forest
         self.codes = codes
+        columns = codes.columns
+        columns = columns[columns < len(forest.n_known)]
+        self._coded_columns = columns[forest.n_known[columns] > 0]
         self.n_columns = forest.n_asked  # that a table must have
         self.n_values = n_values
         self.slots = make_slots(forest)
@@ -93,7 +88,7 @@ class Walks:
             return self._walk(cells, first_row, last_row, first, last, checked, *outputs)
 
         outputs = (scores, nodes, bags, votes)
-        prepare = None if self.codes is None else self._coded
+        prepare = self._coded if len(self._coded_columns) else None
         return send_down(matrix, walk, outputs, n_jobs, seconds_per_row, chunk_rows, prepare)
 
     def _walk(
@@ -145,11 +140,7 @@ class Walks:
 
     def _coded(self, matrix: Array) -> Array:
         """The table with codes in the place of categories that share them."""
-        assert self.codes is not None
-        coded = np.array(matrix)
-        row_step, column_step = (stride // coded.itemsize for stride in coded.strides)
-        code_categories(coded.ravel("K"), row_step, column_step, len(coded), *self.codes)
-        return coded
+        return self.codes.coded(matrix, self._coded_columns)
 
     def _own_room(self) -> _OwnRoom:
         """The working memory of this thread."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hornbeam.dtypes import (
     LEAF,
-    MAX_BINS,
     MAX_NODES,
     NO_CHILD,
     NO_FEATURE,
@@ -25,7 +23,7 @@ from hornbeam.forest.store import RECORD, STORE_FIELDS, ForestStore
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.model.arrays import check_names, checked_array
-from hornbeam.tree.validate import Known, check_nodes, require
+from hornbeam.tree.validate import Known, check_nodes, checked_codes, require
 
 _UNITS = ("weight_unit", "impurity_unit")
 
@@ -58,8 +56,8 @@ def check_store(arrays: Mapping[str, Any], by_table: bool, known: Known) -> Fore
         raise ModelFileError(f"The schema does not describe the {known.n_features} features.")
     _check_sizes(columns, by_table, known.n_values)
     _check_leaves(columns, by_table)
-    n_bits = _check_codes(columns, known)
-    check_nodes(_unpacked(columns), columns["root"], replace(known, n_categories=n_bits))
+    codes = checked_codes(columns, known)
+    check_nodes(_unpacked(columns), columns["root"], known.over(codes))
     nodes = np.empty(len(columns["child"]), RECORD)
     for name in RECORD.names or ():
         nodes[name] = columns.pop(name)
@@ -150,25 +148,3 @@ def _check_leaves(columns: Mapping[str, Array], by_table: bool) -> None:
     require(columns, "threshold", leaves, np.isfinite(content), "what a leaf holds is finite")
     counted = columns["feature"][leaves] >= 0
     require(columns, "feature", leaves, counted, "there cannot be fewer rows than none")
-
-
-def _check_codes(columns: Mapping[str, Array], known: Known) -> Array:
-    """Codes that categories share; returns how many bits the sets of each column have."""
-    n_features, is_category = known.n_features, np.asarray(known.is_category).astype(bool)
-    start, codes = columns["code_start"], columns["code_of_category"]
-    n_bits = np.asarray(known.n_categories).astype(np.int64)
-    if not len(start) and not len(codes):
-        return n_bits
-    if len(start) != n_features + 1 or not len(codes) or start[0] != 0 or start[-1] != len(codes):
-        raise ModelFileError(
-            f"code_start does not part the {len(codes)} codes among the {n_features} columns."
-        )
-    length = np.diff(start)
-    fits = (length == 0) | (is_category & (length == n_bits))
-    rule = "a column has a code for each of its categories, or for none"
-    require(columns, "code_start", np.arange(1, len(start)), fits, rule)
-    rule = f"there are {MAX_BINS} codes"
-    require(columns, "code_of_category", np.arange(len(codes)), codes < MAX_BINS, rule)
-    coded = np.flatnonzero(length)
-    n_bits[coded] = np.maximum.reduceat(codes, start[coded]).astype(np.int64) + 1
-    return n_bits

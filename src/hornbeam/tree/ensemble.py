@@ -25,6 +25,7 @@ from hornbeam.kernels.ensemble import (
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.views import make_slots, remembered_slots
 from hornbeam.tree.predict import Cells, Outputs, check_width, send_down
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.storage import Planes, Tree, Trees, check_node_count
 
 # A tree of more leaves is walked: that takes less time then.
@@ -154,8 +155,9 @@ class Ensemble:
             )  # fmt: skip
             return packed.predict(cells.flat, task, width, *outputs)
 
+        prepare = packed.coded if len(packed.coded_columns) else None
         seconds_per_row = (last - first) / max(1, self.n_trees) * packed.seconds_per_row
-        return send_down(matrix, walk, (scores, nodes), n_jobs, seconds_per_row)
+        return send_down(matrix, walk, (scores, nodes), n_jobs, seconds_per_row, prepare=prepare)
 
 
 class PackedTrees:
@@ -196,6 +198,8 @@ class PackedTrees:
             term_missing=planes.missing,
             **nodes.packed(column),
         )
+        self.codes = trees.codes or SharedCodes.of({}, 0)
+        self.coded_columns = np.intersect1d(self.codes.columns, used)
         self.n_columns = int(used[-1]) + 1 if len(used) else 0  # that a table must have
         self.cuts = {"d": chunks.threshold, "f": round_down(chunks.threshold)}
         self.slots = make_slots(self.arrays)
@@ -208,6 +212,10 @@ class PackedTrees:
             + len(trees) * trees.n_values * _SECONDS_PER_VALUE
             + len(planes.weight) / max(1, len(nodes.child)) * len(trees) * 8 * _SECONDS_PER_TERM
         )
+
+    def coded(self, matrix: Array) -> Array:
+        """A copy of a table with codes in the place of categories that share them."""
+        return self.codes.coded(matrix, self.coded_columns)
 
     def width_for(self, n_rows: int) -> int:
         """How many rows the blocks have into which so many are put."""

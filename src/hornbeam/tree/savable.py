@@ -14,6 +14,7 @@ from hornbeam.model.kept import Columns, Contents, Kept, Outputs, State, Whole, 
 from hornbeam.model.savable import Savable
 from hornbeam.model.state import check_shares, finite_array
 from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.storage import PLANE_FIELDS, TREE_FIELDS, Planes, Tree, Trees
 from hornbeam.tree.validate import Known, validate_trees
 
@@ -33,7 +34,11 @@ def read_trees(contents: Contents, with_planes: bool = False) -> Trees:
     if with_planes:
         names = [f"{_TREES}planes.{name}" for name in PLANE_FIELDS]
         planes = Planes(*(take_array(contents.arrays, name) for name in names))
-    return Trees(Tree(**fields), start, planes)
+    codes = None
+    if f"{_TREES}code_start" in contents.arrays:
+        names = [_TREES + name for name in SharedCodes._fields]
+        codes = SharedCodes(*(take_array(contents.arrays, name) for name in names))
+    return Trees(Tree(**fields), start, planes, codes)
 
 
 @dataclass(frozen=True)

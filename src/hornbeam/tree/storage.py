@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -29,9 +29,11 @@ from hornbeam.dtypes import (
     NODE,
     SPLIT_KIND,
     STAT,
+    SUBSET,
     WORD,
     Array,
 )
+from hornbeam.tree.sets import SharedCodes, unfold_sets
 
 
 class TreeArrays(NamedTuple):
@@ -220,12 +222,21 @@ class Trees(Sequence[Tree]):
         Where the nodes of each tree begin, and the end.
     planes : Planes, optional
         Of the nodes that ask for the side of a plane.
+    codes : SharedCodes, optional
+        What the bit sets of some columns are over. A view of one tree has them over categories.
     """
 
-    def __init__(self, nodes: Tree, node_start: Array, planes: Planes | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Tree,
+        node_start: Array,
+        planes: Planes | None = None,
+        codes: SharedCodes | None = None,
+    ) -> None:
         self.nodes = nodes
         self.node_start = node_start
         self.planes = planes
+        self.codes = codes
 
     @classmethod
     def of(cls, trees: Iterable[Tree], n_values: int = 1) -> Trees:
@@ -255,7 +266,16 @@ class Trees(Sequence[Tree]):
             raise ValueError("some of the trees have planes and some do not")
         joined = Planes(*map(np.concatenate, zip(*planes, strict=True))) if planes else None
         start = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(_joined([part.nodes for part in parts]), start, joined)
+        codes = parts[0].codes
+        if not all(_are_the_same(codes, part.codes) for part in parts):
+            codes, parts = None, [part.unfolded() for part in parts]
+        return cls(_joined([part.nodes for part in parts]), start, joined, codes)
+
+    def unfolded(self) -> Trees:
+        """The same trees with all sets over categories."""
+        if self.codes is None:
+            return self
+        return Trees(_unfolded(self.nodes, self.codes), self.node_start, self.planes)
 
     @property
     def n_values(self) -> int:
@@ -274,13 +294,15 @@ class Trees(Sequence[Tree]):
     def __getitem__(self, which: int | slice) -> Tree | Trees:
         if not isinstance(which, slice):
             number = range(len(self))[which]
-            return self._part(int(self.node_start[number]), int(self.node_start[number + 1]))
+            tree = self._part(int(self.node_start[number]), int(self.node_start[number + 1]))
+            return tree if self.codes is None else _unfolded(tree, self.codes)
         first, last, step = which.indices(len(self))
         if step != 1:
             raise ValueError(f"{which} does not name neighbouring trees")
         start = self.node_start[first : max(first, last) + 1]
         nodes = self._part(int(start[0]), int(start[-1]))
-        return Trees(nodes, start - start[0], self._planes_of(int(start[0]), int(start[-1])))
+        planes = self._planes_of(int(start[0]), int(start[-1]))
+        return Trees(nodes, start - start[0], planes, self.codes)
 
     def _part(self, first: int, last: int) -> Tree:
         """The nodes ``first:last``, their sets counted anew."""
@@ -307,7 +329,25 @@ class Trees(Sequence[Tree]):
         if self.planes is not None:
             planes = self.planes._asdict()
             arrays |= {f"planes.{name}": planes[name] for name in PLANE_FIELDS}
+        if self.codes is not None:
+            arrays |= self.codes._asdict()
         return arrays
+
+
+def _are_the_same(codes: SharedCodes | None, others: SharedCodes | None) -> bool:
+    if codes is None or others is None:
+        return codes is others
+    return codes.are(others)
+
+
+def _unfolded(nodes: Tree, codes: SharedCodes) -> Tree:
+    """Nodes with sets over categories, from those with sets over codes."""
+    subset, n_words = nodes.kind == SUBSET, np.diff(nodes.set_start)
+    n_words[subset], words = unfold_sets(
+        n_words[subset], nodes.set_words, nodes.feature[subset], codes.by_column()
+    )
+    set_start = np.concatenate([[0], np.cumsum(n_words)])
+    return replace(nodes, set_start=set_start, set_words=words)
 
 
 def _joined(trees: Sequence[Tree]) -> Tree:

@@ -15,14 +15,16 @@ The compact form of forests passes the same checks of links and questions (`chec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hornbeam.dtypes import (
+    BIN,
     LEAF,
     LISTED,
+    MAX_BINS,
     MAX_NODES,
     MULTIWAY,
     NO_CATEGORY,
@@ -35,6 +37,7 @@ from hornbeam.dtypes import (
 )
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import check_names, checked_array
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.storage import PLANE_FIELDS, TREE_FIELDS, Planes, Tree, Trees
 
 
@@ -69,6 +72,14 @@ class Known:
         """What trees have to fit that were grown on a table with this schema."""
         return cls(schema.n_categories, schema.is_category, n_values, **more)
 
+    def over(self, codes: SharedCodes) -> Known:
+        """The same, for sets that are over codes where categories share them."""
+        n_bits, columns = np.array(self.n_categories, np.int64), codes.columns
+        if len(columns):
+            most = np.maximum.reduceat(codes.code_of_category, codes.code_start[columns])
+            n_bits[columns] = most.astype(np.int64) + 1
+        return replace(self, n_categories=n_bits)
+
     @property
     def n_features(self) -> int:
         """Number of columns."""
@@ -97,17 +108,19 @@ def validate_trees(arrays: Mapping[str, Any], known: Known) -> Trees:
         was found.
     """
     planes = [f"planes.{name}" for name in PLANE_FIELDS] if known.with_planes else []
-    check_names(arrays, [*TREE_FIELDS, "node_start", *planes])
+    shared = SharedCodes._fields if set(SharedCodes._fields) & set(arrays) else ()
+    check_names(arrays, [*TREE_FIELDS, "node_start", *planes, *shared])
     columns = {
         name: checked_array(arrays[name], name, dtype, 2 if name == "value" else 1)
         for name, dtype in TREE_FIELDS.items()
     }
     start = checked_array(arrays["node_start"], "node_start", np.int64)
     _check_lengths(columns, start, known.n_values)
-    check_nodes(columns, start, known)
+    codes = checked_codes(arrays, known) if shared else None
+    check_nodes(columns, start, known if codes is None else known.over(codes))
     _check_statistics(columns)
     own = _checked_planes(arrays, columns["kind"], known) if known.with_planes else None
-    return Trees(Tree(**columns), start, own)
+    return Trees(Tree(**columns), start, own, codes)
 
 
 def check_nodes(columns: Mapping[str, Array], node_start: Array, known: Known) -> None:
@@ -127,6 +140,27 @@ def check_nodes(columns: Mapping[str, Array], node_start: Array, known: Known) -
     _check_links(columns, node_start)
     _check_questions(columns, known)
     _check_sets(columns, np.asarray(known.n_categories))
+
+
+def checked_codes(arrays: Mapping[str, Any], known: Known) -> SharedCodes:
+    """Codes that categories share, if they fit the columns."""
+    start = checked_array(arrays["code_start"], "code_start", np.int64)
+    codes = checked_array(arrays["code_of_category"], "code_of_category", BIN)
+    found, columns = SharedCodes(start, codes), dict(arrays)
+    if not len(start) and not len(codes):
+        return found
+    n_features = known.n_features
+    if len(start) != n_features + 1 or not len(codes) or start[0] != 0 or start[-1] != len(codes):
+        raise ModelFileError(
+            f"code_start does not part the {len(codes)} codes among the {n_features} columns."
+        )
+    length = np.diff(start)
+    fits = (length == 0) | (np.asarray(known.is_category) & (length == known.n_categories))
+    rule = "a column has a code for each of its categories, or for none"
+    require(columns, "code_start", np.arange(1, len(start)), fits, rule)
+    rule = f"there are {MAX_BINS} codes"
+    require(columns, "code_of_category", np.arange(len(codes)), codes < MAX_BINS, rule)
+    return found
 
 
 def _check_lengths(columns: Mapping[str, Array], start: Array, n_values: int) -> None:
