@@ -17,6 +17,7 @@ from tree.test_traversal import naive_leaves, random_rows
 import hornbeam as hb
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.errors import ModelFileError
+from hornbeam.forest import predict as forest_predict
 from hornbeam.forest.store import ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
 from hornbeam.tree import predict, sets
@@ -65,7 +66,7 @@ def rows_and_coded_rows(rng, codes, n_rows):
 @pytest.mark.parametrize("copied", [NEVER, ALWAYS], ids=["never", "always"])
 @pytest.mark.parametrize("n_codes", [5, 62, 63, 64, 65, 255])
 def test_a_category_goes_where_its_code_goes(n_codes, copied, dtype, monkeypatch):
-    monkeypatch.setattr(predict, "_NODES_PER_ROW", copied)
+    monkeypatch.setattr(forest_predict, "_NODES_PER_ROW", copied)
     monkeypatch.setattr(test_traversal, "CATEGORIES", n_codes)
     monkeypatch.setattr("forest.test_store.with_sums", with_no_more_than(n_codes))
     rng = np.random.default_rng(n_codes)

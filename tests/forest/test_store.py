@@ -460,7 +460,7 @@ def hostile():
         ("feature", put("number", 6), "has 6 features"),
         ("feature", put("number", -1), "no such column"),
         ("feature", put("number", 1), "does not fit this column"),
-        ("feature", put("set", 1), "does not fit this column"),
+        ("feature", put("set", 1), "sets in their order"),
         ("feature", put("leaf", -5), "fewer rows than none"),
         ("threshold", put("number", np.nan), "nothing compares"),
         ("threshold", put("set", 1e18), "sets in their order"),

@@ -86,6 +86,8 @@ def send_down(
                 return False
         return True
     n_rows, cells = matrix.shape[0], Cells.of(matrix)
+    if n_rows == 0:
+        return True
     width = CHUNK_ROWS if chunk_rows is None else chunk_rows(n_rows)
     if n_rows <= width:
         return walk(cells, 0, n_rows, outputs)
