@@ -12,17 +12,19 @@ PAGE = Path(__file__).with_suffix(".md")
 HEAD = """\
 # Every public name
 
-Made from the docstrings by `python docs/api.py`; `help(hb.NAME)` has the parameters and an example of each.
+Made from the docstrings by `python docs/api.py`; `help(hb.NAME)` has parameters and an example.
 Estimators also have what scikit-learn gives all of them: `get_params`, `set_params`, `score`.
 """
 SHARED = ("get_params", "set_params", "get_metadata_routing", "score", "set_output")
 
 
 def main() -> None:
+    """Write the page beside this file."""
     PAGE.write_text(page(), encoding="utf-8")
 
 
 def page() -> str:
+    """Return the page as it should be."""
     names = [name for name in hornbeam.__all__ if not name.startswith("__")]
     objects = {name: getattr(hornbeam, name) for name in names}
     classes = {name: thing for name, thing in objects.items() if inspect.isclass(thing)}
