@@ -72,7 +72,8 @@ class Walks:
         the trees that it was not left out of.
         """
         check_width(matrix.shape[1], self.n_columns)
-        seconds_per_row = float(self._seconds[first:last].sum())
+        few = matrix.shape[0] <= FEW_ROWS  # one thread will do
+        seconds_per_row = 0.0 if few else float(self._seconds[first:last].sum())
         itemsize = _KEY_BYTES.get(matrix.dtype.char, 8)
 
         def chunk_rows(n_rows: int) -> int:
@@ -105,13 +106,13 @@ class Walks:
         votes: Array | None,
     ) -> bool:
         """Send neighbouring rows down the trees ``first:last``."""
-        n_rows, itemsize = last_row - first_row, cells.flat.itemsize
+        flat, n_rows, itemsize = cells[0], last_row - first_row, cells[0].itemsize
         n_values = 0 if scores is None else self.n_values
         flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
         flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
         flat_bags = _NO_BAGS if bags is None else np.ascontiguousarray(bags.T).reshape(-1)
         own = self._own_room()
-        usual = (cells.row_step, cells.column_step, cells.n_columns, checked, n_values, first, last)
+        usual = (*cells[1:], checked, n_values, first, last)
         if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
             task = remembered_slots(ForestTask, *usual, first_row, last_row, FEW_ROWS)
             block = _NO_BLOCK[itemsize]
@@ -133,7 +134,7 @@ class Walks:
             n_keys = 2 * max(1, self.n_columns) * n_rows if copied else 0
             block = np.empty(n_keys, _KEYS[itemsize])
         finite: bool = predict_forest(
-            cells.flat, self.slots, task, block, own.slots, flat_scores, flat_nodes, flat_bags,
+            flat, self.slots, task, block, own.slots, flat_scores, flat_nodes, flat_bags,
             _NO_NODES if votes is None else votes,
         )  # fmt: skip
         return finite
