@@ -19,7 +19,7 @@ from hornbeam.kernels.forest import (
 )
 from hornbeam.runtime.team import thread_count
 from hornbeam.runtime.views import make_slots, remembered_slots
-from hornbeam.tree.predict import Cells, Outputs, check_width, send_down
+from hornbeam.tree.predict import Cells, Outputs, cells_of, check_width, send_down
 from hornbeam.tree.sets import SharedCodes
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
@@ -72,8 +72,11 @@ class Walks:
         the trees that it was not left out of.
         """
         check_width(matrix.shape[1], self.n_columns)
-        few = matrix.shape[0] <= FEW_ROWS  # one thread will do
-        seconds_per_row = 0.0 if few else float(self._seconds[first:last].sum())
+        n_all, coded = matrix.shape[0], len(self._coded_columns) > 0
+        if n_all <= FEW_ROWS and type(matrix) is np.ndarray and bags is None and not coded:
+            cells = cells_of(matrix)  # a row takes seven microseconds, with no time for more
+            return self._walk(cells, 0, n_all, first, last, checked, scores, nodes, None, None)
+        seconds_per_row = float(self._seconds[first:last].sum())
         itemsize = _KEY_BYTES.get(matrix.dtype.char, 8)
 
         def chunk_rows(n_rows: int) -> int:
@@ -89,7 +92,7 @@ class Walks:
             return self._walk(cells, first_row, last_row, first, last, checked, *outputs)
 
         outputs = (scores, nodes, bags, votes)
-        prepare = self._coded if len(self._coded_columns) else None
+        prepare = self._coded if coded else None
         return send_down(matrix, walk, outputs, n_jobs, seconds_per_row, chunk_rows, prepare)
 
     def _walk(
