@@ -228,12 +228,14 @@ class PackedTrees:
         self, flat: Array, task: Array, width: int, scores: Array | None, nodes: Array | None
     ) -> bool:
         """Run the kernel on a task, given by its slots, in blocks of so many rows."""
+        # sums over planes are of float64, so their blocks are, too: each number is made one once
+        kind = np.dtype(np.float64) if self.arrays.by_row else flat.dtype
         finite: bool = predict_rows(
             flat,
-            self.cuts[flat.dtype.char],
+            self.cuts[kind.char],
             self.slots,
             task,
-            np.empty(max(1, self.arrays.n_used) * width, flat.dtype),
+            np.empty(max(1, self.arrays.n_used) * width, kind),
             np.empty(width, np.uint32),
             np.empty(width, np.uint32),
             np.empty(0) if scores is None else scores.reshape(-1),
