@@ -16,9 +16,8 @@ from typing import Any
 from numba import float64, int64, uint64
 
 from hornbeam.kernels.order import merge_sort
-from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.split import beats
-from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, keep_split
+from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, collect_moments, keep_split
 from hornbeam.kernels.split_categories import (
     cut_means,
     draw_subset,
@@ -269,18 +268,9 @@ WIDTH = 4  # of a cell: rows, weight, sum and second moment
 @inlined
 def list_value_groups(problem, rows, scratch, feature, first, last):
     """Fill the cells of a node, and list the categories that it has; returns how many."""
-    n_codes, row, stats = problem.n_codes[feature], rows.row, rows.stats
-    cells, occupied, begin = scratch.cell_sums, scratch.occupied, first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        for j in range(begin, end):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cells[WIDTH * code] += 1.0
-            for k in range(3):
-                cells[WIDTH * code + 1 + k] += stats[3 * j + k]
-        begin = end
+    n_codes, cells = problem.n_codes[feature], scratch.cell_sums
+    into = (cells, scratch.occupied, rows.stats)
+    collect_moments(problem, rows.row, feature, first, last, n_codes, into, 0)
     n_groups = list_occupied(scratch, n_codes)
     for group in range(n_groups):
         cell = WIDTH * category_of(scratch, group)

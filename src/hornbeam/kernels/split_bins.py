@@ -18,8 +18,16 @@ from typing import Any
 from numba import float64, int64, uint8, uint64
 
 from hornbeam.dtypes import MISSING_BIN
+from hornbeam.kernels.collect import (
+    COPIED_CELLS,
+    N_COPIES,
+    join_copies,
+    make_collector,
+    note_all,
+    note_code,
+)
 from hornbeam.kernels.lanes import LANES, count_above
-from hornbeam.kernels.pieces import column_of, first_row_of, next_piece
+from hornbeam.kernels.pieces import first_row_of, next_piece
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.state import (
@@ -42,17 +50,9 @@ from hornbeam.runtime.kernel import inlined, part, part_of, step
 
 ROW_UNIT = 1 << 32
 WEIGHT_MASK = ROW_UNIT - 1
-COPIED_CELLS = 1024
 
 
-# --- which codes a node has -----------------------------------------------------------
-
-
-@inlined
-def note_all(occupied, n_codes):
-    """Note every code: where most of them occur, looking at all is cheaper than noting."""
-    for word in range((n_codes >> 6) + 1):
-        occupied[word] = ~uint64(0)
+# --- keeping a split -------------------------------------------------------------------
 
 
 @inlined
@@ -82,70 +82,35 @@ def allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
 
 
 @inlined
-def add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, unit):
-    """Add rows to cells, and note the codes that occur."""
-    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
-    words, occupied, begin = scratch.cell_words, scratch.occupied, first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        for j in range(begin, end):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cell = code * n_classes + labels[j - shift]
-            words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
-        begin = end
+def add_class(into, seen, copy, code, j):
+    """Add a row to the cell of its code and class; ``unit``: it weighs 1."""
+    words, n_classes, labels, shift, stats, unit, distance = into
+    cell = copy * distance + code * n_classes + labels[j - shift]
+    words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
+    return seen
 
 
 @inlined
-def add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, unit):
-    """Add rows to cells, of which there may be four copies in turn.
-
-    Neighbouring rows often fall into the same cell, and an addition to a cell has to wait
-    for the one before it.
-    """
-    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
-    words, span = scratch.cell_words, (n_codes + 1) * n_classes
-    distance = span if 4 * span <= COPIED_CELLS else 0
-    begin = first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        n_turns = (end - begin) >> 2
-        for turn in range(n_turns):
-            for copy in range(4):
-                j = begin + 4 * turn + copy
-                code = min(int64(bins[offset + row[j]]), n_codes)
-                cell = copy * distance + code * n_classes + labels[j - shift]
-                words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
-        for j in range(begin + 4 * n_turns, end):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            cell = code * n_classes + labels[j - shift]
-            words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
-        begin = end
-    if distance > 0:
-        for cell in range(span):
-            for copy in range(1, 4):
-                words[cell] += words[copy * distance + cell]
-                words[copy * distance + cell] = 0
+def note_class(into, seen, copy, code, j):
+    """... and note its code."""
+    note_code(into[1], code)
+    return add_class(into[0], seen, copy, code, j)
 
 
 @inlined
-def add_weighing(problem, scratch, labels, shift, row, stats, feature, first, last):
-    """Add rows, whose weights are not whole numbers, to cells; note the codes that occur."""
-    n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
-    words, sums, occupied = scratch.cell_words, scratch.cell_sums, scratch.occupied
-    begin = first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        for j in range(begin, end):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cell = code * n_classes + labels[j - shift]
-            words[cell] += ROW_UNIT
-            sums[cell] += stats[j]
-        begin = end
+def weigh_class(into, seen, copy, code, j):
+    """... where its weight is not a whole number."""
+    words, sums, occupied, n_classes, labels, shift, stats = into
+    note_code(occupied, code)
+    cell = code * n_classes + labels[j - shift]
+    words[cell] += ROW_UNIT
+    sums[cell] += stats[j]
+    return seen
+
+
+collect_classes = make_collector("classes", add_class, copies=N_COPIES)
+collect_noted_classes = make_collector("noted classes", note_class)
+collect_weights = make_collector("weights of classes", weigh_class)
 
 
 @step(FillCells)
@@ -157,20 +122,26 @@ def fill_class_cells(slots, node, feature):
     row, stats, anew = rows.row, rows.stats, scratch.ask.anew
     labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
     n_codes, n_classes = problem.n_codes[feature], scratch.ask.n_totals
-    few_rows = last - first < (n_codes + 1) * n_classes
-    unit = problem.weights.unit
+    words, occupied = scratch.cell_words, scratch.occupied
+    span, unit = (n_codes + 1) * n_classes, problem.weights.unit
+    distance = span if N_COPIES * span <= COPIED_CELLS else 0
+    ones = (words, n_classes, labels, shift, stats, True, distance)
+    others = (words, n_classes, labels, shift, stats, False, distance)
     if not problem.weights.whole:
-        add_weighing(problem, scratch, labels, shift, row, stats, feature, first, last)
-    elif few_rows and unit:
-        add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, True)
-    elif few_rows:
-        add_noting(problem, scratch, labels, shift, row, stats, feature, first, last, False)
+        into = (words, scratch.cell_sums, occupied, n_classes, labels, shift, stats)
+        collect_weights(problem, row, feature, first, last, n_codes, into, 0)
+    elif last - first < span and unit:
+        collect_noted_classes(problem, row, feature, first, last, n_codes, (ones, occupied), 0)
+    elif last - first < span:
+        collect_noted_classes(problem, row, feature, first, last, n_codes, (others, occupied), 0)
     else:
-        note_all(scratch.occupied, n_codes)
+        note_all(occupied, n_codes)
         if unit:
-            add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, True)
+            collect_classes(problem, row, feature, first, last, n_codes, ones, 0)
         else:
-            add_to_copies(problem, scratch, labels, shift, row, stats, feature, first, last, False)
+            collect_classes(problem, row, feature, first, last, n_codes, others, 0)
+        if distance > 0:
+            join_copies(words, span, distance, N_COPIES)
 
 
 def make_class_bins_search(
@@ -394,6 +365,19 @@ def _make_pair_judge(score: Callable[..., float], variant: str | None) -> Any:
     return part_of(judge_pair, variant)
 
 
+@inlined
+def add_one(into, largest, copy, code, j):
+    """Add a row to its class, unless it has the first code; tells the largest code."""
+    words, labels, shift, stats, unit = into
+    if code != 0:
+        largest = max(largest, code)
+        words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
+    return largest
+
+
+collect_ones = make_collector("ones", add_one)
+
+
 def make_class_pair_search(score: Callable[..., float], variant: str | None) -> Any:
     """The one cut of a feature that has two codes, by class weights.
 
@@ -410,16 +394,9 @@ def make_class_pair_search(score: Callable[..., float], variant: str | None) -> 
         labels, shift = (scratch.labels, first) if anew else (rows.labels, int64(0))
         words, largest = scratch.cell_words, int64(MISSING_BIN)
         if problem.weights.whole:
-            largest, begin = int64(0), first
-            while begin < last:
-                page, end = next_piece(problem, row, begin, last)
-                bins, offset = page.bins, column_of(page, feature)
-                for j in range(begin, end):
-                    code = int64(bins[offset + row[j]])
-                    if code != 0:
-                        largest = max(largest, code)
-                        words[labels[j - shift]] += ROW_UNIT + (1 if unit else int64(stats[j]))
-                begin = end
+            into = (words, labels, shift, stats, unit)
+            zero = int64(0)
+            largest = collect_ones(problem, row, feature, first, last, MISSING_BIN, into, zero)
         if largest == MISSING_BIN:
             for k in range(scratch.ask.n_totals):
                 words[k] = 0
@@ -508,6 +485,25 @@ def make_class_pairs_search(score: Callable[..., float], variant: str | None) ->
 # --- moments --------------------------------------------------------------------------
 
 
+def make_moment_adder(width: int) -> Any:
+    """Add a row to the cell of its code, as so many numbers, and note the code."""
+
+    @inlined
+    def add_moments(into, seen, copy, code, j):
+        cells, occupied, stats = into
+        note_code(occupied, code)
+        cells[width * code] += 1.0
+        for s in range(width - 1):
+            cells[width * code + 1 + s] += stats[3 * j + s]
+        return seen
+
+    return add_moments
+
+
+collect_first_moments = make_collector("first moments", make_moment_adder(3))
+collect_moments = make_collector("moments", make_moment_adder(4))
+
+
 def make_moment_bins_search(
     score: Callable[..., float], first_moments: bool, variant: str | None
 ) -> Any:
@@ -517,23 +513,7 @@ def make_moment_bins_search(
     is the number of rows, their weight, their sum and, if it is read, the second moment.
     """
     width = 3 if first_moments else 4
-
-    def fill_moment_cells(problem, rows, scratch, feature, first, last):
-        """Missing values come after the last code."""
-        n_codes, row, stats = problem.n_codes[feature], rows.row, rows.stats
-        cells, occupied, begin = scratch.cell_sums, scratch.occupied, first
-        while begin < last:
-            page, end = next_piece(problem, row, begin, last)
-            bins, offset = page.bins, column_of(page, feature)
-            for j in range(begin, end):
-                code = min(int64(bins[offset + row[j]]), n_codes)
-                occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-                cells[width * code] += 1.0
-                cells[width * code + 1] += stats[3 * j]
-                cells[width * code + 2] += stats[3 * j + 1]
-                if not first_moments:
-                    cells[width * code + 3] += stats[3 * j + 2]
-            begin = end
+    collect = collect_first_moments if first_moments else collect_moments
 
     def scan_moment_cells(problem, scratch, feature, node_rows, missing_left, clear):
         n_codes, cells, occupied = problem.n_codes[feature], scratch.cell_sums, scratch.occupied
@@ -592,7 +572,6 @@ def make_moment_bins_search(
                     best, best_code, best_rows = value, code, left_rows
         return best, best_code, best_rows, n_found
 
-    fill_cells = part_of(fill_moment_cells, variant)
     scan_cells = part_of(scan_moment_cells, variant)
 
     def search_moment_bins(slots, node, feature, rank, desk_at):
@@ -600,8 +579,10 @@ def make_moment_bins_search(
         nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
         desk = load_desk(slots, desk_at)
         first, last = int64(nodes.first[node]), int64(nodes.last[node])
-        fill_cells(problem, rows, scratch, feature, first, last)
-        missing_at = problem.n_codes[feature] * width
+        n_codes = problem.n_codes[feature]
+        into = (scratch.cell_sums, scratch.occupied, rows.stats)
+        collect(problem, rows.row, feature, first, last, n_codes, into, 0)
+        missing_at = n_codes * width
         n_missing = int64(scratch.cell_sums[missing_at])
         n_found = 0
         for missing_left in range(1 + (n_missing > 0)):

@@ -14,6 +14,7 @@ from typing import Any
 from numba import int64, uint8, uint64
 
 from hornbeam.dtypes import MISSING_BIN
+from hornbeam.kernels.collect import make_collector
 from hornbeam.kernels.lanes import (
     LANES,
     SUM_LANES,
@@ -23,7 +24,7 @@ from hornbeam.kernels.lanes import (
     count_two_up_to,
     count_up_to,
 )
-from hornbeam.kernels.pieces import column_of, first_row_of, next_piece
+from hornbeam.kernels.pieces import first_row_of, next_piece
 from hornbeam.kernels.scan import keeps_order
 from hornbeam.kernels.split import beats, nothing_better
 from hornbeam.kernels.split_bins import allows, keep_split
@@ -58,24 +59,24 @@ MOST_COUNTED = 255
 
 
 @inlined
+def add_to_range(into, seen, copy, code, j):
+    """Smallest and largest code, and how many rows have none."""
+    low, high, n_missing = seen
+    missing = code == MISSING_BIN
+    return min(low, code), max(high, int64(-1) if missing else code), n_missing + missing
+
+
+collect_range = make_collector("range", add_to_range)
+
+
+@inlined
 def code_range(problem, scratch, row, feature, first, last):
     """Smallest and largest code of a node's rows, and whether some rows have none."""
     if scratch.ask.has_ranges:
         missing = scratch.top[feature] == MISSING_BIN
         return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
-    low, high = int64(MISSING_BIN), int64(-1)
-    n_missing, begin = int64(0), first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        for j in range(begin, end):
-            code = int64(bins[offset + row[j]])
-            missing = code == MISSING_BIN
-            n_missing += missing
-            low = min(low, code)
-            high = max(high, int64(-1) if missing else code)
-        begin = end
-    return low, high, n_missing
+    none = (int64(MISSING_BIN), int64(-1), int64(0))
+    return collect_range(problem, row, feature, first, last, MISSING_BIN, (), none)
 
 
 @inlined
@@ -115,6 +116,29 @@ def keep_cut(problem, desk, rank, feature, score, cut, is_cut, missing_left):
 def side_of(code, cut):
     """0 right of a cut, 1 left of it, 2 missing; no branch to mispredict."""
     return int64(code <= cut) + 2 * int64(code == MISSING_BIN)
+
+
+@inlined
+def add_class_side(into, seen, copy, code, j):
+    """Add a row to its side of a cut and its class; tells rows on the left and without a value."""
+    sums, cut, n_classes, labels, shift, stats = into
+    side = side_of(code, cut)
+    sums[side * n_classes + labels[j - shift]] += stats[j]
+    return seen[0] + (side & 1), seen[1] + (side >> 1)
+
+
+@inlined
+def add_moment_side(into, seen, copy, code, j):
+    """Add the moments of a row to its side of a cut; otherwise as `add_class_side`."""
+    sums, cut, stats = into
+    side = side_of(code, cut)
+    for s in range(3):
+        sums[3 * side + s] += stats[3 * j + s]
+    return seen[0] + (side & 1), seen[1] + (side >> 1)
+
+
+collect_class_sides = make_collector("sides of classes", add_class_side)
+collect_moment_sides = make_collector("sides of moments", add_moment_side)
 
 
 def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
@@ -227,16 +251,11 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         if high < 0 or (n_missing == 0 and low == high):
             return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        sums, left_rows, n_missing, begin = scratch.cell_sums, int64(0), int64(0), first
-        while begin < last:
-            page, end = next_piece(problem, row, begin, last)
-            bins, offset = page.bins, column_of(page, feature)
-            for j in range(begin, end):
-                side = side_of(int64(bins[offset + row[j]]), cut)
-                left_rows += side & 1
-                n_missing += side >> 1
-                sums[side * n_classes + labels[j - shift]] += stats[j]
-            begin = end
+        sums, zero = scratch.cell_sums, int64(0)
+        into = (sums, cut, n_classes, labels, shift, stats)
+        left_rows, n_missing = collect_class_sides(
+            problem, row, feature, first, last, MISSING_BIN, into, (zero, zero)
+        )
         counted = (last - first, left_rows, n_missing)
         judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return True
@@ -258,17 +277,11 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         if high < 0 or (n_missing == 0 and low == high):
             return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        sums, left_rows, n_missing, begin = scratch.cell_sums, int64(0), int64(0), first
-        while begin < last:
-            page, end = next_piece(problem, row, begin, last)
-            bins, offset = page.bins, column_of(page, feature)
-            for j in range(begin, end):
-                side = side_of(int64(bins[offset + row[j]]), cut)
-                left_rows += side & 1
-                n_missing += side >> 1
-                for s in range(3):
-                    sums[3 * side + s] += stats[3 * j + s]
-            begin = end
+        sums, zero = scratch.cell_sums, int64(0)
+        into = (sums, cut, stats)
+        left_rows, n_missing = collect_moment_sides(
+            problem, row, feature, first, last, MISSING_BIN, into, (zero, zero)
+        )
         counted = (last - first, left_rows, n_missing)
         judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return True

@@ -14,7 +14,7 @@ from typing import Any
 from numba import float64, int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN
-from hornbeam.kernels.pieces import column_of, next_piece
+from hornbeam.kernels.collect import make_collector
 from hornbeam.kernels.split_bin_categories import (
     category_of,
     clear_class_groups,
@@ -56,26 +56,19 @@ _COPIES_AT = 2 * (MISSING_BIN + 1)
 
 
 @inlined
-def count_rows(problem, rows, scratch, feature, first, last):
-    """Count the rows of two classes of each code."""
-    row, labels, words, begin = rows.row, rows.labels, scratch.cell_words, first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        n_turns = (end - begin) // _COPIES
-        for turn in range(n_turns):
-            for copy in range(_COPIES):
-                j = begin + _COPIES * turn + copy
-                cell = _COPIES_AT + copy * _COPY_CELLS + int64(bins[offset + row[j]])
-                words[cell] += ROW_UNIT + labels[j]
-        for j in range(begin + _COPIES * n_turns, end):
-            words[_COPIES_AT + int64(bins[offset + row[j]])] += ROW_UNIT + labels[j]
-        begin = end
+def add_pair(into, seen, copy, code, j):
+    """Count a row of one of two classes."""
+    words, labels = into
+    words[_COPIES_AT + copy * _COPY_CELLS + code] += ROW_UNIT + labels[j]
+    return seen
+
+
+collect_pairs = make_collector("pairs of classes", add_pair, copies=_COPIES)
 
 
 @inlined
 def join_copies(words, n_codes):
-    """Add up what `count_rows` counted in copies."""
+    """Add up what `collect_pairs` counted in copies."""
     for copy in range(1, _COPIES):
         start = _COPIES_AT + copy * _COPY_CELLS
         for code in range(n_codes):
@@ -95,7 +88,7 @@ def take_word(words, code):
 
 @inlined
 def list_pairs(scratch, n_codes):
-    """Make cells for two classes of what `count_rows` counted.
+    """Make cells for two classes of what `collect_pairs` counted.
 
     They are as those of `split_bin_categories.list_class_groups`.
     """
@@ -202,7 +195,8 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
         n_classes, n_codes = scratch.ask.n_totals, problem.n_codes[feature]
         key = derive_for_feature(nodes.key[node], feature)
         if problem.weights.unit and n_classes == 2:
-            count_rows(problem, rows, scratch, feature, first, last)
+            into = (scratch.cell_words, rows.labels)
+            collect_pairs(problem, rows.row, feature, first, last, MISSING_BIN, into, 0)
             n_groups, n_missing = list_pairs(scratch, n_codes)
         else:
             problem.steps.fill(slots, node, feature)

@@ -17,7 +17,7 @@ import math
 from numba import int64, uint64
 
 from hornbeam.chance import chance_share, clear_share
-from hornbeam.kernels.pieces import column_of, next_piece
+from hornbeam.kernels.collect import WORDS, make_collector
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
@@ -40,23 +40,50 @@ from hornbeam.runtime.kernel import inlined, part, step
 LARGEST_LEAST = 25.0  # Quinlan: a side of a cut needs a tenth of the mean class, but not more
 
 
+@inlined
+def add_weight(into, seen, copy, code, i):
+    """Add an entry to the cell of its code and class."""
+    cells, n_classes, labels, weights = into
+    cells[code * n_classes + labels[i]] += weights[i]
+    return seen
+
+
+@inlined
+def add_unknown(into, seen, copy, code, i):
+    """Add a missing entry to its class, or take it away; tells the weight of all of them."""
+    sums, labels, weights, sign = into
+    if code == MISSING_CODE:
+        seen += weights[i]
+        sums[labels[i]] += sign * weights[i]
+    return seen
+
+
+@inlined
+def add_witness(into, seen, copy, code, i):
+    """Tells weight and squared weights of the entries whose value is known."""
+    total, squares = seen
+    if code != MISSING_CODE:
+        total += into[i]
+        squares += into[i] * into[i]
+    return total, squares
+
+
+collect_weights = make_collector("weights", add_weight, WORDS)
+collect_unknown = make_collector("unknown", add_unknown, WORDS)
+collect_witnesses = make_collector("witnesses", add_witness, WORDS)
+
+
 @part
 def count_cells(table, entries, scratch, feature, first, last):
     """Add up the weight of every code and class; returns the missing weight.
 
     The cells of missing values are the last ones.
     """
-    n_classes, n_codes = table.n_classes, table.n_codes[feature]
-    cells, row, begin = scratch.cells, entries.row, first
+    n_classes, n_codes, cells = table.n_classes, table.n_codes[feature], scratch.cells
     for i in range((n_codes + 1) * n_classes):
         cells[i] = 0.0
-    while begin < last:
-        page, end = next_piece(table, row, begin, last)
-        codes, offset = page.ranks, column_of(page, feature)
-        for i in range(begin, end):
-            code = min(int64(codes[offset + row[i]]), n_codes)
-            cells[code * n_classes + entries.label[i]] += entries.weight[i]
-        begin = end
+    into = (cells, n_classes, entries.label, entries.weight)
+    collect_weights(table, entries.row, feature, first, last, n_codes, into, 0)
     unknown = 0.0
     for label in range(n_classes):
         unknown += cells[n_codes * n_classes + label]
@@ -69,16 +96,8 @@ def weigh_missing(table, entries, feature, first, last, sums, sign):
 
     Returns the weight of all of them.
     """
-    row, unknown, begin = entries.row, 0.0, first
-    while begin < last:
-        page, end = next_piece(table, row, begin, last)
-        codes, offset = page.ranks, column_of(page, feature)
-        for i in range(begin, end):
-            if codes[offset + row[i]] == MISSING_CODE:
-                unknown += entries.weight[i]
-                sums[entries.label[i]] += sign * entries.weight[i]
-        begin = end
-    return unknown
+    into = (sums, entries.label, entries.weight, sign)
+    return collect_unknown(table, entries.row, feature, first, last, MISSING_CODE, into, 0.0)
 
 
 @part
@@ -228,15 +247,9 @@ share_that_is_clear = inlined(clear_share)
 @part
 def count_witnesses(table, entries, feature, first, last):
     """As how many entries of equal weights those count whose value is known."""
-    row, total, squares, begin = entries.row, 0.0, 0.0, first
-    while begin < last:
-        page, end = next_piece(table, row, begin, last)
-        codes, offset = page.ranks, column_of(page, feature)
-        for i in range(begin, end):
-            if codes[offset + row[i]] != MISSING_CODE:
-                total += entries.weight[i]
-                squares += entries.weight[i] * entries.weight[i]
-        begin = end
+    total, squares = collect_witnesses(
+        table, entries.row, feature, first, last, MISSING_CODE, entries.weight, (0.0, 0.0)
+    )
     return total * total / squares
 
 
