@@ -13,12 +13,12 @@ from numba import int64, uint32, uint64
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
 from hornbeam.kernels.collect import (
     COPIED_CELLS,
-    EITHER,
     N_COPIES,
     join_copies,
     make_collector,
     note_all,
     note_code,
+    words_of,
 )
 from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.state import (
@@ -160,24 +160,17 @@ def note_codes(problem, scratch, feature, n_rows):
 
 @inlined
 def add_label(into, seen, copy, code, j):
-    """Count a row of a class."""
-    cell_rows, n_classes, labels, distance = into
+    """Count a row of a class, and note its code if it is worth noting."""
+    cell_rows, n_classes, labels, occupied, note, distance = into
+    if note:
+        note_code(occupied, code)
     cell_rows[copy * distance + code * n_classes + labels[j]] += 1
     return seen
 
 
 @inlined
-def note_label(into, seen, copy, code, j):
-    """... and note its code."""
-    cell_rows, n_classes, labels, occupied = into
-    note_code(occupied, code)
-    cell_rows[code * n_classes + labels[j]] += 1
-    return seen
-
-
-@inlined
 def add_stats(into, seen, copy, code, j):
-    """Add the statistics of a row, and note its code if it is worth noting."""
+    """... or add its statistics."""
     (labels, stats, cell_rows, cell_sums, occupied), (n_classes, n_labels, n_stats, note) = into
     if note:
         note_code(occupied, code)
@@ -188,9 +181,10 @@ def add_stats(into, seen, copy, code, j):
     return seen
 
 
-collect_labels = make_collector("labels", add_label, EITHER, N_COPIES)
-collect_noted_labels = make_collector("noted labels", note_label, EITHER)
-collect_stats = make_collector("statistics", add_stats, EITHER)
+collect_byte_labels = make_collector(add_label, copies=N_COPIES)
+collect_word_labels = make_collector(add_label, words_of, N_COPIES)
+collect_byte_stats = make_collector(add_stats)
+collect_word_stats = make_collector(add_stats, words_of)
 
 
 @step(CountCells)
@@ -202,14 +196,13 @@ def count_labels(slots, feature, first, last):
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
     cells, n_codes, n_classes = scratch.cell_rows, problem.n_codes[feature], problem.sums.n_classes
-    if note_codes(problem, scratch, feature, last - first):
-        into = (cells, n_classes, rows.labels, scratch.occupied)
-        collect_noted_labels(problem, rows.row, feature, first, last, n_codes, into, 0)
-        return
-    span = (n_codes + 1) * n_classes
-    distance = span if N_COPIES * span <= COPIED_CELLS else 0
-    into = (cells, n_classes, rows.labels, distance)
-    collect_labels(problem, rows.row, feature, first, last, n_codes, into, 0)
+    note, span = note_codes(problem, scratch, feature, last - first), (n_codes + 1) * n_classes
+    distance = span if N_COPIES * span <= COPIED_CELLS and not note else 0
+    into = (cells, n_classes, rows.labels, scratch.occupied, note, distance)
+    if problem.as_bytes:
+        collect_byte_labels(problem, rows.row, feature, first, last, n_codes, into, 0)
+    else:
+        collect_word_labels(problem, rows.row, feature, first, last, n_codes, into, 0)
     if distance > 0:
         join_copies(cells, span, distance, N_COPIES)
 
@@ -223,7 +216,10 @@ def count_sums(slots, feature, first, last):
     into = (rows.labels, rows.stats, cells, scratch.cell_sums, scratch.occupied)
     shape = (sums.n_classes, sums.n_labels, sums.n_stats, note)
     n_codes = problem.n_codes[feature]
-    collect_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
+    if problem.as_bytes:
+        collect_byte_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
+    else:
+        collect_word_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
 
 
 @inlined

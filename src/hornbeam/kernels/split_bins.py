@@ -83,24 +83,22 @@ def allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
 
 @inlined
 def add_class(into, seen, copy, code, j):
-    """Add a row to the cell of its code and class; ``unit``: it weighs 1."""
-    words, n_classes, labels, shift, stats, unit, distance = into
+    """Add a row to the cell of its code and class.
+
+    ``unit``: it weighs 1; ``note``: note its code; ``distance`` is that of copies of the cells.
+    """
+    (words, occupied, n_classes, labels, shift, stats), unit, note, distance = into
+    if note:
+        note_code(occupied, code)
     cell = copy * distance + code * n_classes + labels[j - shift]
     words[cell] += ROW_UNIT + (1 if unit else int64(stats[j]))
     return seen
 
 
 @inlined
-def note_class(into, seen, copy, code, j):
-    """... and note its code."""
-    note_code(into[1], code)
-    return add_class(into[0], seen, copy, code, j)
-
-
-@inlined
 def weigh_class(into, seen, copy, code, j):
-    """... where its weight is not a whole number."""
-    words, sums, occupied, n_classes, labels, shift, stats = into
+    """Add a row whose weight is not a whole number, and note its code."""
+    (words, occupied, n_classes, labels, shift, stats), sums = into
     note_code(occupied, code)
     cell = code * n_classes + labels[j - shift]
     words[cell] += ROW_UNIT
@@ -108,9 +106,8 @@ def weigh_class(into, seen, copy, code, j):
     return seen
 
 
-collect_classes = make_collector("classes", add_class, copies=N_COPIES)
-collect_noted_classes = make_collector("noted classes", note_class)
-collect_weights = make_collector("weights of classes", weigh_class)
+collect_classes = make_collector(add_class, copies=N_COPIES)
+collect_weights = make_collector(weigh_class)
 
 
 @step(FillCells)
@@ -125,21 +122,25 @@ def fill_class_cells(slots, node, feature):
     words, occupied = scratch.cell_words, scratch.occupied
     span, unit = (n_codes + 1) * n_classes, problem.weights.unit
     distance = span if N_COPIES * span <= COPIED_CELLS else 0
-    ones = (words, n_classes, labels, shift, stats, True, distance)
-    others = (words, n_classes, labels, shift, stats, False, distance)
+    cells = (words, occupied, n_classes, labels, shift, stats)
     if not problem.weights.whole:
-        into = (words, scratch.cell_sums, occupied, n_classes, labels, shift, stats)
+        into = (cells, scratch.cell_sums)
         collect_weights(problem, row, feature, first, last, n_codes, into, 0)
-    elif last - first < span and unit:
-        collect_noted_classes(problem, row, feature, first, last, n_codes, (ones, occupied), 0)
     elif last - first < span:
-        collect_noted_classes(problem, row, feature, first, last, n_codes, (others, occupied), 0)
+        if unit:  # what is known when this is compiled costs nothing in the loop
+            into = (cells, True, True, 0)
+            collect_classes(problem, row, feature, first, last, n_codes, into, 0)
+        else:
+            into = (cells, False, True, 0)
+            collect_classes(problem, row, feature, first, last, n_codes, into, 0)
     else:
         note_all(occupied, n_codes)
         if unit:
-            collect_classes(problem, row, feature, first, last, n_codes, ones, 0)
+            into = (cells, True, False, distance)
+            collect_classes(problem, row, feature, first, last, n_codes, into, 0)
         else:
-            collect_classes(problem, row, feature, first, last, n_codes, others, 0)
+            into = (cells, False, False, distance)
+            collect_classes(problem, row, feature, first, last, n_codes, into, 0)
         if distance > 0:
             join_copies(words, span, distance, N_COPIES)
 
@@ -375,7 +376,7 @@ def add_one(into, largest, copy, code, j):
     return largest
 
 
-collect_ones = make_collector("ones", add_one)
+collect_ones = make_collector(add_one)
 
 
 def make_class_pair_search(score: Callable[..., float], variant: str | None) -> Any:
@@ -500,8 +501,8 @@ def make_moment_adder(width: int) -> Any:
     return add_moments
 
 
-collect_first_moments = make_collector("first moments", make_moment_adder(3))
-collect_moments = make_collector("moments", make_moment_adder(4))
+collect_first_moments = make_collector(make_moment_adder(3))
+collect_moments = make_collector(make_moment_adder(4))
 
 
 def make_moment_bins_search(

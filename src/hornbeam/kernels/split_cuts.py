@@ -66,7 +66,7 @@ def add_to_range(into, seen, copy, code, j):
     return min(low, code), max(high, int64(-1) if missing else code), n_missing + missing
 
 
-collect_range = make_collector("range", add_to_range)
+collect_range = make_collector(add_to_range)
 
 
 @inlined
@@ -137,8 +137,8 @@ def add_moment_side(into, seen, copy, code, j):
     return seen[0] + (side & 1), seen[1] + (side >> 1)
 
 
-collect_class_sides = make_collector("sides of classes", add_class_side)
-collect_moment_sides = make_collector("sides of moments", add_moment_side)
+collect_class_sides = make_collector(add_class_side)
+collect_moment_sides = make_collector(add_moment_side)
 
 
 def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:

@@ -63,7 +63,7 @@ def add_pair(into, seen, copy, code, j):
     return seen
 
 
-collect_pairs = make_collector("pairs of classes", add_pair, copies=_COPIES)
+collect_pairs = make_collector(add_pair, copies=_COPIES)
 
 
 @inlined

@@ -17,7 +17,7 @@ import math
 from numba import int64, uint64
 
 from hornbeam.chance import chance_share, clear_share
-from hornbeam.kernels.collect import WORDS, make_collector
+from hornbeam.kernels.collect import make_collector, words_of
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
@@ -68,9 +68,9 @@ def add_witness(into, seen, copy, code, i):
     return total, squares
 
 
-collect_weights = make_collector("weights", add_weight, WORDS)
-collect_unknown = make_collector("unknown", add_unknown, WORDS)
-collect_witnesses = make_collector("witnesses", add_witness, WORDS)
+collect_weights = make_collector(add_weight, words_of)
+collect_unknown = make_collector(add_unknown, words_of)
+collect_witnesses = make_collector(add_witness, words_of)
 
 
 @part
