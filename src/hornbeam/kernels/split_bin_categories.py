@@ -9,15 +9,12 @@ class weights have one of their own (kernels/split_random_categories.py).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from numba import float64, int64, uint64
 
 from hornbeam.kernels.order import merge_sort
-from hornbeam.kernels.split import beats
-from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, collect_moments, keep_split
+from hornbeam.kernels.split_bins import collect_moments
 from hornbeam.kernels.split_categories import (
     cut_means,
     draw_subset,
@@ -42,6 +39,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
+from hornbeam.kernels.sums import WEIGHT_MASK
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
@@ -170,42 +168,8 @@ def clear_class_groups(scratch, n_groups, n_codes, n_classes):
         scratch.cell_words[n_codes * n_classes + k] = 0
 
 
-def make_sides_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """Score one split of the categories; ``score`` as in `scan.make_class_scan`."""
-
-    def judge_sides(problem, scratch, feature, counted, missing_left, place, desk, rank):
-        """Keep a split whose class weights on the left are in ``left`` if it is the best.
-
-        ``counted`` are the rows of the node, on the left, and without a value.
-        """
-        node_rows, left_rows, n_missing = counted
-        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
-        left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
-        for k in range(scratch.ask.n_totals):
-            right[k] = total[k] - left[k]
-            left_weight += left[k]
-            left_squares += left[k] * left[k]
-            right_squares += right[k] * right[k]
-        right_weight = ask.weight - left_weight
-        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
-        if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
-            return False
-        span = scratch.class_span if scratch.ask.anew else problem.class_start
-        squares = (left_squares, right_squares)
-        value = score(left, right, left_weight, right_weight, span, 1, squares)
-        if not beats(desk, rank, feature, value):
-            return False
-        # a missing value seen later goes with the larger side
-        side = missing_left if n_missing > 0 else int64(2 * left_rows > node_rows)
-        keep_split(desk, rank, feature, value, place, side, math.nan)
-        return True
-
-    return part_of(judge_sides, variant)
-
-
-def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_class_scan`."""
-    judge = make_sides_judge(score, variant)
+def make_class_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
 
     def try_order(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank):
         """Score every cut of the groups in their order."""
@@ -225,7 +189,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
                     left[k] += float64(added & WEIGHT_MASK)
                     content += added
                 counted = (node_rows, content >> 32, n_missing)
-                if judge(problem, scratch, feature, counted, missing_left, place, desk, rank):
+                if judge(problem, scratch, feature, left, counted, missing_left, place, desk, rank):
                     best_cut = place
         if best_cut >= 0:
             note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
@@ -295,14 +259,12 @@ def values_differ(problem, scratch, n_groups, n_rows):
     return is_clear(between - common, total - common, n_rows, n_groups)
 
 
-def make_moment_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_moment_scan`."""
+def make_moment_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
 
     def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
         """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
-        cells, total, ask = scratch.cell_sums, scratch.total, scratch.ask
-        missing_at = WIDTH * problem.n_codes[feature]
-        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
+        cells, missing_at = scratch.cell_sums, WIDTH * problem.n_codes[feature]
         best_cut = int64(-1)
         for missing_left in range(1 + (n_missing > 0 and only < 0)):
             left_rows, left = 0.0, (0.0, 0.0, 0.0)
@@ -319,17 +281,9 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
                 )
                 if only >= 0 and place + 1 < only:
                     continue
-                right = (total[0] - left[0], total[1] - left[1], total[2] - left[2])
-                n_left = int64(left_rows)
-                if not allows(min_leaf, min_weight, node_rows, n_left, left[0], right[0]):
-                    continue
-                value = score(left, right, 1)
-                if beats(desk, rank, feature, value):
+                counted = (node_rows, int64(left_rows), n_missing)
+                if judge(problem, scratch, feature, left, counted, missing_left, place, desk, rank):
                     best_cut = place
-                    # a missing value seen later goes with the larger side
-                    larger = int64(2 * n_left > node_rows)
-                    side = missing_left if n_missing > 0 else larger
-                    keep_split(desk, rank, feature, value, place, side, math.nan)
         if best_cut >= 0:
             note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
 

@@ -8,7 +8,6 @@ not whole numbers are left to the general search.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numba import float64, int64, uint8
@@ -19,12 +18,10 @@ from hornbeam.kernels.split_bin_categories import (
     category_of,
     clear_class_groups,
     list_class_groups,
-    make_sides_judge,
     name_group,
     share_of,
     shares_differ,
 )
-from hornbeam.kernels.split_bins import ROW_UNIT, WEIGHT_MASK
 from hornbeam.kernels.split_categories import draw_class, draw_forced, draw_right
 from hornbeam.kernels.split_random import draws_missing, may_ask
 from hornbeam.kernels.state import (
@@ -42,6 +39,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
+from hornbeam.kernels.sums import ROW_UNIT, WEIGHT_MASK
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
@@ -180,9 +178,8 @@ def note_groups(problem, scratch, feature, n_groups, desk, rank):
 # --- the search ------------------------------------------------------------------------
 
 
-def make_class_random_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_class_scan`."""
-    judge = make_sides_judge(score, variant)
+def make_class_random_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
 
     def search_random_class_categories(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -217,7 +214,8 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
             else:
                 draw_sides(scratch, n_groups, key)
             counted = (last - first, sum_left(scratch, n_groups, n_classes), n_missing)
-            if judge(problem, scratch, feature, counted, int64(0), int64(0), desk, rank):
+            left, zero = scratch.left, int64(0)
+            if judge(problem, scratch, feature, left, counted, zero, zero, desk, rank):
                 note_groups(problem, scratch, feature, n_groups, desk, rank)
         clear_class_groups(scratch, n_groups, n_codes, n_classes)
         return varies
