@@ -44,6 +44,8 @@ from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
 
+EVERY = -1  # cut of an order of groups is tried
+
 # --- groups ----------------------------------------------------------------------------
 
 
@@ -168,33 +170,65 @@ def clear_class_groups(scratch, n_groups, n_codes, n_classes):
         scratch.cell_words[n_codes * n_classes + k] = 0
 
 
-def make_class_category_search(judge: Any, variant: str | None) -> Any:
-    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
+@inlined
+def open_class_groups(problem, scratch, feature, missing_left):
+    """Class weights of the left side, and rows and weight of all classes in one word."""
+    n_classes, words, left = scratch.ask.n_totals, scratch.cell_words, scratch.left
+    content = int64(0)
+    for k in range(n_classes):
+        added = words[problem.n_codes[feature] * n_classes + k] if missing_left else 0
+        left[k] = float64(added & WEIGHT_MASK)
+        content += added
+    return left, content
 
-    def try_order(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank):
-        """Score every cut of the groups in their order."""
-        n_classes, words, left = scratch.ask.n_totals, scratch.cell_words, scratch.left
-        missing_at = problem.n_codes[feature] * n_classes
+
+@inlined
+def add_class_group(scratch, left, content, group):
+    """Bring the cells of a group to the left side."""
+    n_classes, words = scratch.ask.n_totals, scratch.cell_words
+    for k in range(n_classes):
+        added = words[group * n_classes + k]
+        left[k] += float64(added & WEIGHT_MASK)
+        content += added
+    return left, content
+
+
+@inlined
+def rows_of_classes(content):
+    """The upper half of a word."""
+    return content >> 32
+
+
+def make_group_scan(sums: Any, judge: Any, variant: str | None) -> Any:
+    """Walk along groups of categories in their order.
+
+    ``sums`` are three functions: ``open`` puts on the left what is there before, maybe the missing
+    values, ``add`` brings a group there, and ``rows`` tells how many rows are there.
+    """
+    open_left, add, rows_of = sums
+
+    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
+        """Judge EVERY cut, or ``only`` that one behind so many groups."""
         best_cut = int64(-1)
-        for missing_left in range(1 + (n_missing > 0)):
-            content = int64(0)
-            for k in range(n_classes):
-                added = words[missing_at + k] if missing_left else 0
-                left[k] = float64(added & WEIGHT_MASK)
-                content += added
-            for place in range(n_groups):
-                start = scratch.group_order[place] * n_classes
-                for k in range(n_classes):
-                    added = words[start + k]
-                    left[k] += float64(added & WEIGHT_MASK)
-                    content += added
-                counted = (node_rows, content >> 32, n_missing)
+        for missing_left in range(1 + (n_missing > 0 and only < 0)):
+            left, content = open_left(problem, scratch, feature, missing_left)
+            for place in range(n_groups if only < 0 else only):
+                left, content = add(scratch, left, content, scratch.group_order[place])
+                if only >= 0 and place + 1 < only:
+                    continue
+                counted = (node_rows, rows_of(content), n_missing)
                 if judge(problem, scratch, feature, left, counted, missing_left, place, desk, rank):
                     best_cut = place
         if best_cut >= 0:
             note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
 
-    try_groups = part_of(try_order, variant)
+    return part_of(try_order, variant)
+
+
+def make_class_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
+    class_groups = (open_class_groups, add_class_group, rows_of_classes)
+    try_groups = make_group_scan(class_groups, judge, variant)
 
     def search_class_categories(slots, node, feature, rank, desk_at):
         problem = load_problem(slots, PROBLEM_AT)
@@ -215,7 +249,7 @@ def make_class_category_search(judge: Any, variant: str | None) -> Any:
         else:
             listed = False
         if listed:
-            try_groups(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank)
+            try_groups(problem, scratch, feature, n_groups, EVERY, n_missing, node_rows, desk, rank)
         clear_class_groups(scratch, n_groups, n_codes, n_classes)
         if varies and not listed:
             return general(slots, node, feature, rank, desk_at)
@@ -259,35 +293,34 @@ def values_differ(problem, scratch, n_groups, n_rows):
     return is_clear(between - common, total - common, n_rows, n_groups)
 
 
+@inlined
+def open_moment_groups(problem, scratch, feature, missing_left):
+    """Moments of the left side, and how many rows are there."""
+    cells, cell = scratch.cell_sums, WIDTH * problem.n_codes[feature]
+    left, rows = (0.0, 0.0, 0.0), 0.0
+    if missing_left:
+        left, rows = (cells[cell + 1], cells[cell + 2], cells[cell + 3]), cells[cell]
+    return left, rows
+
+
+@inlined
+def add_moment_group(scratch, left, rows, group):
+    """Bring the cell of a group to the left side."""
+    cells, cell = scratch.cell_sums, WIDTH * category_of(scratch, group)
+    left = (left[0] + cells[cell + 1], left[1] + cells[cell + 2], left[2] + cells[cell + 3])
+    return left, rows + cells[cell]
+
+
+@inlined
+def rows_of_moments(rows):
+    """As a whole number."""
+    return int64(rows)
+
+
 def make_moment_category_search(judge: Any, variant: str | None) -> Any:
     """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
-
-    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
-        """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
-        cells, missing_at = scratch.cell_sums, WIDTH * problem.n_codes[feature]
-        best_cut = int64(-1)
-        for missing_left in range(1 + (n_missing > 0 and only < 0)):
-            left_rows, left = 0.0, (0.0, 0.0, 0.0)
-            if missing_left:
-                left_rows = cells[missing_at]
-                left = (cells[missing_at + 1], cells[missing_at + 2], cells[missing_at + 3])
-            for place in range(n_groups if only < 0 else only):
-                cell = WIDTH * category_of(scratch, scratch.group_order[place])
-                left_rows += cells[cell]
-                left = (
-                    left[0] + cells[cell + 1],
-                    left[1] + cells[cell + 2],
-                    left[2] + cells[cell + 3],
-                )
-                if only >= 0 and place + 1 < only:
-                    continue
-                counted = (node_rows, int64(left_rows), n_missing)
-                if judge(problem, scratch, feature, left, counted, missing_left, place, desk, rank):
-                    best_cut = place
-        if best_cut >= 0:
-            note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
-
-    try_groups = part_of(try_order, variant)
+    moment_groups = (open_moment_groups, add_moment_group, rows_of_moments)
+    try_groups = make_group_scan(moment_groups, judge, variant)
 
     def search_moment_categories(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -299,7 +332,7 @@ def make_moment_category_search(judge: Any, variant: str | None) -> Any:
         n_missing = int64(cells[missing_at])
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         if varies:
-            key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
+            key, only = derive_for_feature(nodes.key[node], feature), int64(EVERY)
             random, may_be = problem.rules.random_cuts, True
             asks = random and n_missing > 0
             asks = asks and draws_missing(
