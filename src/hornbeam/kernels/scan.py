@@ -1,4 +1,4 @@
-"""Walk along the ordered entries of a node and score every place where it can be cut.
+"""Walk along the places where a node can be cut, and score every one of them.
 
 A scan is a walk (along ordered keys, along cells, or to one cut that was drawn) times what is
 summed (class weights, moments, order statistics, see kernels/sums.py) times a criterion. What is
