@@ -137,6 +137,54 @@ def cut_between(table, feature, low, high):
     return low
 
 
+@inlined
+def put_right(table, nodes, entries, scratch, node, feature, first, last, counted):
+    """Count or sort the entries of a node; all that have a value are on the right.
+
+    Returns how many are sorted, and the weight of those that have no value.
+    """
+    n_classes, n_keys, unknown = table.n_classes, int64(0), 0.0
+    for label in range(n_classes):
+        scratch.left[label] = 0.0
+        scratch.right[label] = nodes.counts[node * n_classes + label]
+    if counted:
+        unknown = count_cells(table, entries, scratch, feature, first, last)
+        for label in range(n_classes):
+            scratch.right[label] -= scratch.cells[table.n_codes[feature] * n_classes + label]
+    else:
+        n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
+        if n_keys < last - first:
+            unknown = weigh_missing(table, entries, feature, first, last, scratch.right, -1.0)
+    return n_keys, unknown
+
+
+@inlined
+def move_cells(table, scratch, code):
+    """Move the cells of a code to the left; returns the change of both sides' sums."""
+    change = int64(0)
+    for label in range(table.n_classes):
+        weight = scratch.cells[code * table.n_classes + label]
+        if weight > 0.0:
+            change += move(scratch.left, scratch.right, label, weight, table.scale)
+    return change
+
+
+@inlined
+def move_run(table, entries, scratch, step, n_keys, first, weight_left):
+    """Move sorted entries of one code to the left, those from a place on.
+
+    Returns where the next code begins, the change of both sides' sums and the weight on the left.
+    """
+    code, change = scratch.keys[step] >> uint64(32), int64(0)
+    while step < n_keys and scratch.keys[step] >> uint64(32) == code:
+        place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
+        label, weight = int64(entries.label[place]), entries.weight[place]
+        change += move(scratch.left, scratch.right, label, weight, table.scale)
+        weight_left += weight
+        step += 1
+    return step, change, weight_left
+
+
 @step(GainOfFeature)
 def search_number(slots, node, feature, first, last):
     """Find the threshold with the largest gain."""
@@ -145,22 +193,9 @@ def search_number(slots, node, feature, first, last):
     scratch = load_scratch(slots, SCRATCH_AT)
     n_classes, scale = table.n_classes, table.scale
     n_codes = table.n_codes[feature]
-    left, right, cells = scratch.left, scratch.right, scratch.cells
-    total = nodes.weight[node]
+    right, cells, total = scratch.right, scratch.cells, nodes.weight[node]
     counted = fits_cells(table, feature, first, last)
-    n_keys = int64(0)
-    unknown = 0.0
-    for label in range(n_classes):
-        left[label] = 0.0
-        right[label] = nodes.counts[node * n_classes + label]
-    if counted:
-        unknown = count_cells(table, entries, scratch, feature, first, last)
-        for label in range(n_classes):
-            right[label] -= cells[n_codes * n_classes + label]
-    else:
-        n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
-        if n_keys < last - first:
-            unknown = weigh_missing(table, entries, feature, first, last, right, -1.0)
+    n_keys, unknown = put_right(table, nodes, entries, scratch, node, feature, first, last, counted)
     known = total - unknown
     least = max(table.settings.min_leaf, min(0.1 * known / n_classes, LARGEST_LEAST))
     if known < 2.0 * least - LEAST:
@@ -195,19 +230,14 @@ def search_number(slots, node, feature, first, last):
         if known - weight_left < least - LEAST:
             break
         if counted:
-            for label in range(n_classes):
-                weight = cells[code * n_classes + label]
-                if weight > 0.0:
-                    inner += move(left, right, label, weight, scale)
+            inner += move_cells(table, scratch, code)
             weight_left += here
             step += 1
         else:
-            while step < n_keys and int64(scratch.keys[step] >> uint64(32)) == code:
-                place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
-                weight = entries.weight[place]
-                inner += move(left, right, int64(entries.label[place]), weight, scale)
-                weight_left += weight
-                step += 1
+            step, change, weight_left = move_run(
+                table, entries, scratch, step, n_keys, first, weight_left
+            )
+            inner += change
         low = code
     if candidates == 0:
         return
@@ -273,6 +303,53 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     found.gain[feature] = gain if gain > TIE else -1.0
 
 
+@inlined
+def sum_cells(table, scratch, n_codes, least):
+    """What branches for all codes come to, one by one, from their cells.
+
+    Returns the sums of x * log2(x) over their classes and over the branches, how many are large
+    enough and how many there are, and the squares that they explain (`pay_chance`).
+    """
+    inner, outer, n_large, n_groups, squares = int64(0), int64(0), int64(0), int64(0), 0.0
+    cells, n_classes = scratch.cells, table.n_classes
+    for code in range(n_codes):
+        here = 0.0
+        for label in range(n_classes):
+            weight = cells[code * n_classes + label]
+            here += weight
+            inner += lift(weight, table.scale)
+        outer += lift(here, table.scale)
+        n_groups += here > 0.0
+        for label in range(n_classes if here > 0.0 else 0):
+            squares += cells[code * n_classes + label] ** 2 / here
+        n_large += here > 0.0 and here >= least
+    return inner, outer, n_large, n_groups, squares
+
+
+@inlined
+def sum_runs(table, entries, scratch, n_keys, first, least):
+    """`sum_cells` from entries that are sorted by their codes."""
+    inner, outer, n_large, n_groups, squares = int64(0), int64(0), int64(0), int64(0), 0.0
+    left, keys, step = scratch.left, scratch.keys, int64(0)
+    while step < n_keys:
+        code = keys[step] >> uint64(32)
+        start, here = step, 0.0
+        while step < n_keys and keys[step] >> uint64(32) == code:
+            place = first + int64(keys[step] & uint64(0xFFFFFFFF))
+            left[entries.label[place]] += entries.weight[place]
+            here += entries.weight[place]
+            step += 1
+        for i in range(start, step):
+            label = entries.label[first + int64(keys[i] & uint64(0xFFFFFFFF))]
+            inner += lift(left[label], table.scale)
+            squares += left[label] ** 2 / here
+            left[label] = 0.0
+        outer += lift(here, table.scale)
+        n_groups += 1
+        n_large += here >= least
+    return inner, outer, n_large, n_groups, squares
+
+
 @step(GainOfFeature)
 def search_category(slots, node, feature, first, last):
     """Judge the split of a node into one branch per category."""
@@ -284,9 +361,7 @@ def search_category(slots, node, feature, first, last):
     own_branch = table.missing_is_branch[feature] != 0
     left, right, cells = scratch.left, scratch.right, scratch.cells
     total, least = nodes.weight[node], table.settings.min_leaf - LEAST
-    inner, outer, base = int64(0), int64(0), int64(0)
-    n_large, n_groups, unknown = int64(0), int64(0), 0.0
-    grouped, squares = False, 0.0
+    base, grouped, unknown = int64(0), False, 0.0
     for label in range(n_classes):
         left[label] = 0.0
         right[label] = nodes.counts[node * n_classes + label]
@@ -295,20 +370,15 @@ def search_category(slots, node, feature, first, last):
         if unknown > 0.0 and not own_branch:
             for label in range(n_classes):
                 right[label] = max(right[label] - cells[n_codes * n_classes + label], 0.0)
-        for code in range(n_codes + own_branch):
-            here = 0.0
-            for label in range(n_classes):
-                weight = cells[code * n_classes + label]
-                here += weight
-                inner += lift(weight, scale)
-            outer += lift(here, scale)
-            n_groups += here > 0.0
-            for label in range(n_classes if here > 0.0 else 0):
-                squares += cells[code * n_classes + label] ** 2 / here
-            n_large += here > 0.0 and here >= least
+        inner, outer, n_large, n_groups, squares = sum_cells(
+            table, scratch, n_codes + own_branch, least
+        )
         grouped = table.settings.with_groups and n_large >= 1
     else:
         n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
+        inner, outer, n_large, n_groups, squares = sum_runs(
+            table, entries, scratch, n_keys, first, least
+        )
         if n_keys < last - first:  # missing values are a run of their own, or left out
             unknown = weigh_missing(table, entries, feature, first, last, left, 1.0)
             for label in range(n_classes):
@@ -316,27 +386,9 @@ def search_category(slots, node, feature, first, last):
                     inner += lift(left[label], scale)
                 else:
                     right[label] = max(right[label] - left[label], 0.0)
-                left[label] = 0.0
             if own_branch:
                 outer += lift(unknown, scale)
                 n_large += unknown >= least
-        step = int64(0)
-        while step < n_keys:
-            code = scratch.keys[step] >> uint64(32)
-            start, here = step, 0.0
-            while step < n_keys and scratch.keys[step] >> uint64(32) == code:
-                place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
-                left[entries.label[place]] += entries.weight[place]
-                here += entries.weight[place]
-                step += 1
-            for i in range(start, step):
-                label = entries.label[first + int64(scratch.keys[i] & uint64(0xFFFFFFFF))]
-                inner += lift(left[label], scale)
-                squares += left[label] ** 2 / here
-                left[label] = 0.0
-            outer += lift(here, scale)
-            n_groups += 1
-            n_large += here >= least
     for label in range(n_classes):
         base += lift(right[label], scale)
     if own_branch:
