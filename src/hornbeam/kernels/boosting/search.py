@@ -429,6 +429,26 @@ def sort_categories(table, team, start, node, n_codes, smooth, rank):
     return n_present
 
 
+@part
+def note_category(table, team, at, node, start, feature, first, last):
+    """Note how categories are parted: those at some places of the sorted list are on the left."""
+    cells, best, codes, n_codes = team.cells, team.best, team.sort_code, table.n_codes[feature]
+    hessians, member, words = start + table.shape.n_cells, best.member, at * MEMBER_WORDS
+    best.feature[at], best.cut[at] = feature, 0
+    for word in range(MEMBER_WORDS):
+        member[words + word] = uint64(0)
+    larger_left = 2 * best.hessian[at] >= node.hessian
+    for code in range(n_codes):  # what is not in the node goes with most of its weight
+        if larger_left and cells[hessians + code] == 0:
+            member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
+    for place in range(first, last):
+        code = int64(codes[place])
+        member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
+    missing = (member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
+    some_missing = cells[hessians + n_codes] != 0
+    best.missing_left[at] = int64(missing) if some_missing else UNKNOWN
+
+
 @step(SearchFeature)
 def search_category(slots, which, slot, feature, rank):
     """Part the categories: sorted by their gradients, or one against the rest.
@@ -439,7 +459,7 @@ def search_category(slots, which, slot, feature, rank):
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     at = place_of_search(rank, which)
     node, cells, best = described(team, at), team.cells, team.best
-    codes, at_sort, member = team.sort_code, 256 * rank, team.best.member
+    codes, at_sort = team.sort_code, 256 * rank
     rules = table.rules
     start = 2 * slot * table.shape.n_cells + table.cell_start[feature]
     n_codes = table.n_codes[feature]
@@ -452,7 +472,6 @@ def search_category(slots, which, slot, feature, rank):
     smooth = 0.0 if gentle else rules.category_smooth
     penalty = table.penalty + (0.0 if gentle else rules.category_lambda)
     n_sorted = sort_categories(table, team, start, node, n_codes, smooth, rank)
-    words = at * MEMBER_WORDS
     left_gradient, left_hessian, n_left = int64(0), int64(0), 0.0
     found = int64(-1)
     all_sorted = n_sorted == n_present and not one_by_one
@@ -472,16 +491,5 @@ def search_category(slots, which, slot, feature, rank):
             found = place
     if found < 0:
         return
-    best.feature[at], best.cut[at] = feature, 0
-    for word in range(MEMBER_WORDS):
-        member[words + word] = uint64(0)
-    larger_left = 2 * best.hessian[at] >= node.hessian
-    for code in range(n_codes):  # what is not in the node goes with most of its weight
-        if larger_left and cells[hessians + code] == 0:
-            member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
-    for place in range(found if one_by_one else 0, found + 1):
-        code = int64(codes[at_sort + place])
-        member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
-    missing = (member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
-    some_missing = cells[hessians + n_codes] != 0
-    best.missing_left[at] = int64(missing) if some_missing else UNKNOWN
+    first = found if one_by_one else 0
+    note_category(table, team, at, node, start, feature, at_sort + first, at_sort + found + 1)
