@@ -50,7 +50,7 @@ class BaseStacking(NamedEnsemble):
     stack_method_: list[str]
     final_estimator_: Any  # if it is no greedy selection
     weights_: Array  # if it is
-    _final_is_needed = True
+    _has_final = True
 
     # --- fitting ----------------------------------------------------------------------
 
