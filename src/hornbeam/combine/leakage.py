@@ -54,6 +54,9 @@ class Spy(BaseEstimator):  # type: ignore[misc]
         Of the table, whose only column is the number of the row.
     """
 
+    known_: dict[int, Any]
+    default_: Any
+
     def __init__(self, name: str = "", check: int = 0, n_rows: int = 0) -> None:
         self.name, self.check, self.n_rows = name, check, n_rows
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import (
-    BaseEstimator,
     MetaEstimatorMixin,
     TransformerMixin,
     is_classifier,
@@ -47,14 +46,7 @@ from hornbeam.progress import ProgressBar
 DROP = "drop"
 
 
-class NamedEnsemble(  # type: ignore[misc]
-    SavableNamed,
-    TransformerMixin,
-    MetaEstimatorMixin,
-    _BaseComposition,
-    BaseEstimator,
-    metaclass=ABCMeta,
-):
+class NamedEnsemble(SavableNamed, TransformerMixin, MetaEstimatorMixin, _BaseComposition):  # type: ignore[misc]
     """Members with names, fitted on one table, whose predictions are combined."""
 
     estimators: Any

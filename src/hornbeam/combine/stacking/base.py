@@ -112,7 +112,11 @@ class BaseStacking(NamedEnsemble):
         return held
 
     _label = "stacking"
-    _is_prefit = False
+
+    @property
+    def _is_prefit(self) -> bool:
+        """Whether members are taken as they are."""
+        return False
 
     @property
     @abstractmethod
@@ -240,11 +244,11 @@ def _beside(found: Array, names: list[str], table: Any) -> Any:
     """A data frame with further columns in front, of the library that it is of."""
     import narwhals as nw
 
-    frame = nw.from_native(table)
+    frame: Any = nw.from_native(table)
     if not all(isinstance(name, str) for name in frame.columns):  # names of two kinds are none
         frame = frame.rename({name: f"x{place}" for place, name in enumerate(frame.columns)})
-    space = nw.get_native_namespace(frame)
-    added = nw.from_dict(dict(zip(names, found.T, strict=True)), backend=space)
+    space: Any = nw.get_native_namespace(frame)
+    added: Any = nw.from_dict(dict(zip(names, found.T, strict=True)), backend=space)
     return nw.to_native(nw.concat([added, frame], how="horizontal"))
 
 
@@ -261,7 +265,7 @@ def final_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class StackedClassifier(Probabilities, NamedClassifier, BaseStacking):  # type: ignore[misc]
+class StackedClassifier(Probabilities, NamedClassifier, BaseStacking):
     """What classifiers by stacking and by blending share."""
 
     @available_if(final_has("predict"))

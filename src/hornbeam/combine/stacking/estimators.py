@@ -24,7 +24,7 @@ class FoldedStacking(BaseStacking):
     refit: str
 
     @property
-    def _is_prefit(self) -> bool:  # type: ignore[override]
+    def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == PREFIT
 
     @property

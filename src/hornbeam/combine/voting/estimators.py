@@ -35,7 +35,11 @@ class BaseVoting(NamedEnsemble):
     prefit: bool
     cv: Any
     weights_: Array
-    _asked = "predict"
+
+    @property
+    def _asked(self) -> str:
+        """What members are asked."""
+        return "predict"
 
     def _fit(self, given: Given) -> None:
         named = self._members()
@@ -132,7 +136,7 @@ def _is_soft(self: Any) -> bool:
 
 @register_estimator
 @declared
-class VotingClassifier(Probabilities, NamedClassifier, BaseVoting):  # type: ignore[misc]
+class VotingClassifier(Probabilities, NamedClassifier, BaseVoting):
     """Classifiers that vote, or whose probabilities are averaged.
 
     Parameters
@@ -205,7 +209,7 @@ class VotingClassifier(Probabilities, NamedClassifier, BaseVoting):  # type: ign
         self.random_state = random_state
 
     @property
-    def _asked(self) -> str:  # type: ignore[override]
+    def _asked(self) -> str:
         return "predict_proba" if self.voting == "soft" else "predict"
 
     def predict(self, X: Any) -> Array:
