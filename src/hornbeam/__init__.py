@@ -1,6 +1,6 @@
 """hornbeam: one engine for every tree method.
 
-Trees, forests and boosting today; combinations are to come. Public names are
+Trees, forests, boosting, and what combines them. Public names are
 imported when they are first used, so that ``import hornbeam`` is quick.
 """
 

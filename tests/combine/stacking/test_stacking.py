@@ -26,6 +26,8 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import hornbeam as hb
+from hornbeam.combine.stacking.base import FOLDS_KEY
+from hornbeam.data.folds import Kin, Splits
 
 X, Y = load_iris(return_X_y=True)
 X2, Y2 = (part[::4] for part in load_breast_cancer(return_X_y=True))
@@ -231,6 +233,24 @@ def test_rows_held_out_again_and_again_have_their_mean() -> None:
     oof = np.column_stack([cross_val_predict(one, XR, YR, cv=KFold(3)) for _, one in NUMBERS])
     loss = [np.mean((oof @ w - YR) ** 2) for w in (model.weights_, [1, 0], [0, 1])]
     assert loss[0] <= min(loss) + 1e-9
+
+
+def test_early_stopping_of_a_member_stays_in_its_fold() -> None:
+    """A fold model is the one that its rows, groups and times alone make."""
+    groups, time = np.arange(442) // 4, np.arange(442) // 6
+    boosting = hb.GradientBoostingRegressor(n_estimators=30, early_stopping=True, random_state=3)
+    for kin in ({"groups": groups}, {"time": time}):
+        model = hb.StackingRegressor([("boosting", boosting)], cv=2, random_state=0)
+        model.fit(XR, YR, **kin)
+        seed = int(np.random.RandomState(0).randint(2**31 - 1))
+        splits = Splits(
+            442, (seed, FOLDS_KEY), kin=Kin.read(kin.get("groups"), kin.get("time"), 442)
+        )
+        for split, found in zip(splits.folds(2), model.models_[0], strict=True):
+            told = {name: values[split.learnt] for name, values in kin.items()}
+            alone = clone(boosting).fit(XR[split.learnt], YR[split.learnt], **told)
+            assert found.digest() == alone.digest()
+            assert found.n_iter_ == alone.n_iter_
 
 
 @pytest.mark.quick
