@@ -28,7 +28,7 @@ from benchmarks.harness import Options
 from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
 from benchmarks.shared import SharedSet
-from hornbeam.combine.crossfit import Given, cross_fit, mean_blocks
+from hornbeam.combine.crossfit import FitInput, cross_fit, mean_blocks
 from hornbeam.combine.greedy import N_STEPS, greedy_weights
 from hornbeam.combine.outputs import features_of
 from hornbeam.combine.tables import read_rows
@@ -129,7 +129,7 @@ def losses(data: DataSet, seed: int, options: Options) -> list[float]:
     is_class = data.task == "classification"
     classes = np.unique(data.y) if is_class else None
     method = "predict_proba" if is_class else "predict"
-    given = Given(
+    given = FitInput(
         read_rows(data.X, hb.VotingRegressor(named), fitted=False),
         data.y, classes, None, NO_KIN, seed,
     )  # fmt: skip

@@ -25,7 +25,7 @@ from hornbeam.progress import ProgressBar
 
 
 @dataclass
-class Given:
+class FitInput:
     """What a fit of many members works on.
 
     Attributes
@@ -55,7 +55,7 @@ class Given:
         """Number of each row's class."""
         return None if self.classes is None else np.searchsorted(self.classes, self.target)
 
-    def counted(self) -> Given:
+    def counted(self) -> FitInput:
         """The same without rows of weight 0: they might as well not be there."""
         assert self.weight is not None
         rows = np.flatnonzero(self.weight > 0.0)
@@ -114,7 +114,7 @@ def _of_rows(value: Any, rows: Array, n_rows: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Task:
+class FoldFit:
     """One member to be fitted on one fold, or on all rows."""
 
     number: int  # of the member
@@ -131,7 +131,7 @@ class Task:
         return "all rows" if self.split is None else f"fold {self.fold} of {self.n_folds}"
 
 
-def fit_task(given: Given, task: Task, alone: bool) -> tuple[Any, Array | None]:
+def fit_task(given: FitInput, task: FoldFit, alone: bool) -> tuple[Any, Array | None]:
     """Fit a member, and ask it about the rows that its fold holds out.
 
     ``alone`` means that no other member is fitted at the same time, so that this one may use
@@ -176,26 +176,28 @@ class HeldOut:
 
 
 def cross_fit(
-    given: Given,
+    given: FitInput,
     named: list[tuple[str, Any]],
     methods: list[str],
     folds: list[Split],
     again: bool,
     n_jobs: int | None,
     bar: ProgressBar,
+    keep_folds: bool = True,
 ) -> tuple[list[list[Any]], HeldOut | None]:
     """Fit all members on all folds, and ``again`` on all rows.
 
     Returns
     -------
     list of lists
-        The fitted models of each member: of the folds, and last that of all rows.
+        The fitted models of each member: with ``keep_folds`` of the folds, and last that of all
+        rows.
     HeldOut or None
         None without folds.
     """
     splits: list[Split | None] = [*folds, *([None] if again else [])]
     tasks = [
-        Task(number, name, estimator, methods[number], fold, len(folds), split)
+        FoldFit(number, name, estimator, methods[number], fold, len(folds), split)
         for fold, split in enumerate(splits)
         for number, (name, estimator) in enumerate(named)
     ]
@@ -206,7 +208,8 @@ def cross_fit(
     def keep(result: tuple[Any, Array | None]) -> None:
         done, task = next(turns)
         model, block = result
-        models[task.number].append(model)
+        if keep_folds or task.split is None:
+            models[task.number].append(model)
         if block is not None:
             said[task.number].append(block)
         bar.show(done, f"{task.name}, {task.place}")

@@ -25,7 +25,8 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 import hornbeam.combine.parameters  # noqa: F401  (declares what the estimators have)
-from hornbeam.combine.crossfit import FoldMean, Given, mean_blocks
+from hornbeam.combine.crossfit import FitInput, FoldMean, HeldOut, mean_blocks
+from hornbeam.combine.greedy import greedy_weights
 from hornbeam.combine.named_savable import SavableNamed
 from hornbeam.combine.tables import read_rows
 from hornbeam.data.folds import Kin, Splits
@@ -164,7 +165,7 @@ class NamedEnsemble(SavableNamed, TransformerMixin, MetaEstimatorMixin, _BaseCom
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any, params: dict[str, Any]
-    ) -> Given:
+    ) -> FitInput:
         named = self._members()
         rows = read_rows(X, self, fitted=False)
         target = self._read_target(y)
@@ -176,7 +177,7 @@ class NamedEnsemble(SavableNamed, TransformerMixin, MetaEstimatorMixin, _BaseCom
             warn_weightless(weight, read_classes(y, type(self).__name__))
         metadata = self._routed(named, sample_weight, groups, time, params)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        given = Given(rows, target, classes, weight, kin, seed, metadata)
+        given = FitInput(rows, target, classes, weight, kin, seed, metadata)
         return given if weight is None else given.counted()
 
     def _routed(
@@ -215,10 +216,10 @@ class NamedEnsemble(SavableNamed, TransformerMixin, MetaEstimatorMixin, _BaseCom
         """The target as members get it; notes the classes."""
 
     @abstractmethod
-    def _fit(self, given: Given) -> None:
+    def _fit(self, given: FitInput) -> None:
         """Fit the members and what combines them."""
 
-    def _splits(self, given: Given, key: int) -> Splits:
+    def _splits(self, given: FitInput, key: int) -> Splits:
         """Who parts the rows; the key tells these draws from others with the same seed."""
         n_rows = len(given.target)
         if n_rows < 2:
@@ -227,6 +228,13 @@ class NamedEnsemble(SavableNamed, TransformerMixin, MetaEstimatorMixin, _BaseCom
                 "must be at least 2."
             )
         return Splits(n_rows, (given.seed, key), given.labels, given.kin)
+
+    def _select(self, given: FitInput, held: HeldOut, votes: bool) -> Array:
+        """Weights of the members by greedy selection."""
+        labels, rows = given.labels, held.rows
+        weight = np.ones(len(rows)) if given.weight is None else given.weight[rows]
+        known = None if labels is None else labels[rows]
+        return greedy_weights(held.blocks, given.target[rows], weight, known, votes)
 
     def _bar(self, label: str, total: int) -> ProgressBar:
         return ProgressBar(label, total, None if self.verbose is None else int(self.verbose))

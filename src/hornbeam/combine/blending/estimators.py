@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hornbeam.combine.crossfit import Given
+from hornbeam.combine.crossfit import FitInput
 from hornbeam.combine.stacking.base import (
     FOLDS_KEY,
     BaseStacking,
@@ -27,7 +27,7 @@ class HeldBlending(BaseStacking):
     def _fits_again(self) -> bool:
         return self.refit
 
-    def _folds(self, given: Given) -> list[Split]:
+    def _folds(self, given: FitInput) -> list[Split]:
         split = self._splits(given, FOLDS_KEY).hold_out(self.validation_fraction)
         if not split.learnt.any() or not split.held.any():
             raise ValueError(

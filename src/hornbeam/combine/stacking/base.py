@@ -13,14 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.combine.crossfit import (
-    Given,
+    FitInput,
     HeldOut,
     cross_fit,
     kin_arguments,
     mean_blocks,
     require_weights,
 )
-from hornbeam.combine.greedy import greedy_weights
 from hornbeam.combine.members import retold, seed_open
 from hornbeam.combine.named import (
     NamedClassifier,
@@ -54,7 +53,7 @@ class BaseStacking(NamedEnsemble):
 
     # --- fitting ----------------------------------------------------------------------
 
-    def _fit(self, given: Given) -> None:
+    def _fit(self, given: FitInput) -> None:
         named = self._members()
         final = self._read_final()
         order = ("predict_proba", "predict") if isinstance(final, str) else METHODS
@@ -62,7 +61,8 @@ class BaseStacking(NamedEnsemble):
         held = self._fit_members(given, named)
         with retold("The final estimator could not be fitted"):
             if isinstance(final, str):
-                self._select(given, held)
+                votes = "predict" in self.stack_method_
+                self.weights_ = self._select(given, held, votes)
             else:
                 self._fit_final(final, given, held)
 
@@ -95,7 +95,7 @@ class BaseStacking(NamedEnsemble):
             return "predict"
         return method_of(name, member, self.stack_method, order)
 
-    def _fit_members(self, given: Given, named: list[tuple[str, Any]]) -> HeldOut:
+    def _fit_members(self, given: FitInput, named: list[tuple[str, Any]]) -> HeldOut:
         """Fit the members; returns what they say of rows that they have not seen."""
         if self._is_prefit:
             self.models_ = prefitted(named, given.classes)
@@ -103,11 +103,10 @@ class BaseStacking(NamedEnsemble):
             blocks = mean_blocks(self.models_, methods, given.classes, rows, self.n_jobs)
             return HeldOut(np.arange(rows.n_rows), [b for b in blocks if b is not None])
         folds = self._folds(given)
-        n_models = (len(folds) + self._fits_again) * len(named)
-        with self._bar(self._label, n_models) as bar:
-            arguments = given, named, self.stack_method_, folds, self._fits_again, self.n_jobs
-            models, held = cross_fit(*arguments, bar)
-        self.models_ = [own[-1:] if self._fits_again else own for own in models]
+        again = self._fits_again
+        with self._bar(self._label, (len(folds) + again) * len(named)) as bar:
+            arguments = given, named, self.stack_method_, folds, again, self.n_jobs, bar
+            self.models_, held = cross_fit(*arguments, keep_folds=not again)
         assert held is not None
         return held
 
@@ -124,18 +123,10 @@ class BaseStacking(NamedEnsemble):
         """Whether members are fitted once more on all rows."""
 
     @abstractmethod
-    def _folds(self, given: Given) -> list[Split]:
+    def _folds(self, given: FitInput) -> list[Split]:
         """How rows are parted into those that members learn from and those that they predict."""
 
-    def _select(self, given: Given, held: HeldOut) -> None:
-        """Weigh the members by greedy selection."""
-        labels, rows = given.labels, held.rows
-        weight = np.ones(len(rows)) if given.weight is None else given.weight[rows]
-        votes = "predict" in self.stack_method_
-        known = None if labels is None else labels[rows]
-        self.weights_ = greedy_weights(held.blocks, given.target[rows], weight, known, votes)
-
-    def _fit_final(self, final: Any, given: Given, held: HeldOut) -> None:
+    def _fit_final(self, final: Any, given: FitInput, held: HeldOut) -> None:
         """Let the final estimator learn from the rows that any fold has held out."""
         self.final_estimator_ = clone(final)
         seed_open(self.final_estimator_, np.random.default_rng([given.seed, _FINAL]))

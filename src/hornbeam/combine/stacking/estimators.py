@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hornbeam.combine.crossfit import Given
+from hornbeam.combine.crossfit import FitInput
 from hornbeam.combine.parameters import PREFIT
 from hornbeam.combine.stacking.base import (
     FOLDS_KEY,
@@ -31,7 +31,7 @@ class FoldedStacking(BaseStacking):
     def _fits_again(self) -> bool:
         return self.refit == "refit"
 
-    def _folds(self, given: Given) -> list[Split]:
+    def _folds(self, given: FitInput) -> list[Split]:
         splits, table = self._splits(given, FOLDS_KEY), given.rows.table
         return read_folds(self.cv, splits, table, given.target, given.kin.groups)
 

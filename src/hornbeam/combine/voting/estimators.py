@@ -9,8 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.combine.crossfit import Given, HeldOut, cross_fit, mean_blocks
-from hornbeam.combine.greedy import greedy_weights
+from hornbeam.combine.crossfit import FitInput, HeldOut, cross_fit, mean_blocks
 from hornbeam.combine.named import (
     NamedClassifier,
     NamedEnsemble,
@@ -41,22 +40,22 @@ class BaseVoting(NamedEnsemble):
         """What members are asked."""
         return "predict"
 
-    def _fit(self, given: Given) -> None:
-        named = self._members()
-        weights = self._read_weights()
+    def _fit(self, given: FitInput) -> None:
+        named, weights = self._members(), self._read_weights()
         methods = [method_of(name, member, self._asked) for name, member in named]
         held: HeldOut | None = None
         if self.prefit:
             self.models_ = prefitted(named, given.classes)
-            if weights is None:
-                held = self._asked_now(given)
+            held = self._asked_now(given) if weights is None else None
         else:
             folds = self._folds(given) if weights is None else []
-            n_models = (len(folds) + 1) * len(named)
-            with self._bar("voting", n_models) as bar:
-                models, held = cross_fit(given, named, methods, folds, True, self.n_jobs, bar)
-            self.models_ = [own[-1:] for own in models]
-        self.weights_ = self._find_weights(given, held) if weights is None else weights
+            with self._bar("voting", (len(folds) + 1) * len(named)) as bar:
+                arguments = given, named, methods, folds, True, self.n_jobs, bar
+                self.models_, held = cross_fit(*arguments, keep_folds=False)
+        if held is not None:
+            weights = self._select(given, held, self._asked == "predict")
+        assert weights is not None
+        self.weights_ = weights
 
     def _read_weights(self) -> Array | None:
         """The weights of the members that are not dropped; None if they are to be found."""
@@ -79,23 +78,15 @@ class BaseVoting(NamedEnsemble):
             )
         return chosen
 
-    def _folds(self, given: Given) -> list[Split]:
+    def _folds(self, given: FitInput) -> list[Split]:
         splits = self._splits(given, FOLDS_KEY)
         return read_folds(self.cv, splits, given.rows.table, given.target, given.kin.groups)
 
-    def _asked_now(self, given: Given) -> HeldOut:
+    def _asked_now(self, given: FitInput) -> HeldOut:
         """What members that were fitted before say of all rows."""
         arguments = self.models_, self._methods, given.classes, given.rows, self.n_jobs
         blocks = [block for block in mean_blocks(*arguments) if block is not None]
         return HeldOut(np.arange(given.rows.n_rows), blocks)
-
-    def _find_weights(self, given: Given, held: HeldOut | None) -> Array:
-        assert held is not None
-        rows, labels = held.rows, given.labels
-        weight = np.ones(len(rows)) if given.weight is None else given.weight[rows]
-        known = None if labels is None else labels[rows]
-        votes = self._asked == "predict"
-        return greedy_weights(held.blocks, given.target[rows], weight, known, votes)
 
     @property
     def _methods(self) -> list[str]:
