@@ -31,7 +31,7 @@ Walk: TypeAlias = Callable[[Cells, int, int, Outputs], bool]
 def cells_of(matrix: Array) -> Cells:
     """The cells of a matrix, contiguous and writable: kernels are compiled for no others."""
     flags = matrix.flags
-    if not (flags.carray or flags.farray):
+    if not (flags.carray or (flags.f_contiguous and flags.behaved)):
         matrix = matrix.copy()
     size = matrix.itemsize
     row_step, column_step = matrix.strides
