@@ -1,6 +1,6 @@
 """Gradient boosting on a table with text and gaps: early stopping, a range, a loss of one's own.
 
-Run it with ``python examples/boosting.py`` (needs ``pip install "hornbeam[test]"``).
+Run it with ``python examples/boosting.py`` (needs pandas).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     model = hb.GradientBoostingRegressor(
         n_estimators=1000,
         early_stopping=True,
-        monotonic_constraints={"kilometres": 1, "climb": 1},
+        monotonic_cst={"kilometres": 1, "climb": 1},
         random_state=0,
     ).fit(X_train, y_train)
     error = mean_absolute_error(y_test, model.predict(X_test))

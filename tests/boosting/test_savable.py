@@ -68,7 +68,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "ranker": lambda: Ranker(**FEW, query="q").fit(FRAME.assign(q=np.arange(N) // 12), LABEL > "k"),
     "early": lambda: Regressor(**FEW, early_stopping=True).fit(FRAME, LEVEL),
     "constrained": lambda: Regressor(
-        **FEW, monotonic_constraints={"age": 1}, interaction_constraints=[["age"], ["color"]]
+        **FEW, monotonic_cst={"age": 1}, interaction_constraints=[["age"], ["color"]]
     ).fit(FRAME, LEVEL),
     "own": lambda: Regressor(**FEW, loss=square).fit(FRAME, LEVEL),
     "own loss": lambda: Regressor(**FEW, loss=OWN).fit(FRAME, LEVEL),
@@ -179,13 +179,13 @@ def test_every_integer_replaced_by_somebody_who_knows_the_checksum() -> None:
     [
         ({"link": "oak"}, "There is no link 'oak'"),
         ({"link": 3}, "is a int, not str"),
-        ({"n_rounds": 2}, "has 1 trees, not 1 for each of 2 rounds"),
-        ({"n_rounds": -1}, "n_iter_ cannot be -1"),
+        ({"n_iter": 2}, "has 1 trees, not 1 for each of 2 rounds"),
+        ({"n_iter": -1}, "n_iter_ cannot be -1"),
         ({"history": {"train": [1, "x"]}}, "history 'train' is not a list of numbers"),
         ({"history": []}, "is a list, not dict"),
         ({"seed": "x"}, "is a str, not int"),
         ({"learning_rate": "fast"}, "is a str, not float"),
-        ({"learning_rate": 0.0}, "learning rate of 0.0 cannot be"),
+        ({"learning_rate": 0.0}, "learning_rate_ cannot be 0.0"),
         ({"learning_rate": -0.1}, "learning_rate_ cannot be -0.1"),
         ({"more": 1}, "an entry too many"),
     ],
