@@ -22,7 +22,9 @@ def expected(estimator: Any) -> dict[str, str]:
     """Checks that cannot hold where members are fitted to rows that are drawn."""
     if not getattr(estimator, "resample", False):
         return {}
-    return {f"check_sample_weight_equivalence_on_{kind}_data": DRAWN for kind in ("dense", "sparse")}
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": DRAWN for kind in ("dense", "sparse")
+    }
 
 
 @parametrize_with_checks(

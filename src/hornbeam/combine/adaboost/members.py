@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from hornbeam.combine.members import member_shares
 from hornbeam.combine.tables import TableRows
+from hornbeam.data.folds import NO_KIN, Kin
 from hornbeam.data.schema import identities_are_known
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import Array
@@ -43,6 +44,8 @@ class Members:
         Seeds the members, as scikit-learn does.
     most : int
         How many there will be at most.
+    kin : Kin
+        Which rows belong together; told to members that hold out some on their own.
     held : TableRows or None
         Rows that they are only asked about.
     """
@@ -55,10 +58,11 @@ class Members:
         classes: Array | None,
         random: np.random.RandomState,
         most: int,
+        kin: Kin = NO_KIN,
         held: TableRows | None = None,
     ) -> None:
         self.maker, self.rows, self.target, self.classes = maker, rows, target, classes
-        self.random, self.most = random, most
+        self.random, self.most, self.kin = random, most, kin
         every = np.arange(rows.n_columns)
         self.tables = [rows.part(None, every)]
         if held is not None:
@@ -83,7 +87,10 @@ class Members:
     def _fit(self, member: Any, weight: Array, drawn: Array | None) -> None:
         if drawn is not None:
             every = np.arange(self.rows.n_columns)
-            member.fit(self.rows.part(drawn, every), self.target[drawn])
+            more = self._kin_of(
+                member, self.kin.chosen(drawn).joined(drawn) if self.kin else NO_KIN
+            )
+            member.fit(self.rows.part(drawn, every), self.target[drawn], **more)
             return
         if not has_fit_parameter(member, "sample_weight"):
             raise TypeError(
@@ -91,7 +98,18 @@ class Members:
                 "it what to look at. Choose another estimator (AdaBoostRegressor(resample=True) "
                 "draws rows instead)."
             )
-        member.fit(self.tables[0], self.target, sample_weight=weight)
+        more = self._kin_of(member, self.kin)
+        member.fit(self.tables[0], self.target, sample_weight=weight, **more)
+
+    @staticmethod
+    def _kin_of(member: Any, kin: Kin) -> dict[str, Array]:
+        """What is known of the rows, as far as the member's ``fit`` takes it."""
+        known = {"groups": kin.groups, "time": kin.time}
+        return {
+            name: numbers
+            for name, numbers in known.items()
+            if numbers is not None and has_fit_parameter(member, name)
+        }
 
     def predict(self, member: Any, table: int = 0) -> Array:
         """Numbers of the classes, or values, of the rows (table 1: of the rows held out)."""
