@@ -1,4 +1,4 @@
-"""AdaBoost with 100 stumps and with 100 trees of depth 3 beside scikit-learn's: fit, predict, memory.
+"""AdaBoost with 100 stumps, or 100 trees of depth 3, on 2 threads: fit, predict and memory.
 
 Members are the same for both: hornbeam's exact trees and scikit-learn's, in SAMME. "bins" are
 hornbeam's trees on histograms.

@@ -181,14 +181,17 @@ class RegrownTrees(Members):
         self.stage = Stage(task.codes, task.target, task.criterion, task.rules, table.n_rows, size)
 
     def _fit(self, member: Any, weight: Array, drawn: Array | None) -> None:
-        if drawn is not None:  # a row that is drawn twice weighs 2
-            weight = np.bincount(drawn, minlength=len(weight)).astype(np.float64)
+        if drawn is not None:
+            weight = np.ones(len(weight))
         if self.class_weight is not None:
             weight = weight * self.class_weight
         weight = read_weights(weight, len(weight))
+        rows = self.layout.rows(weight)
+        if drawn is not None:  # a row that is drawn twice is there twice
+            rows = type(rows)(*(part.reshape(len(weight), -1)[drawn].ravel() for part in rows))
         seed = int(np.random.RandomState(member.random_state).randint(2**31 - 1))
         least = member.min_weight_fraction_leaf * float(weight.sum())
-        nodes = self.stage.grow(self.layout.rows(weight), seed, least)
+        nodes = self.stage.grow(rows, seed, least)
         become(member, {**self.fitted, "tree_": self.task.tree(nodes)})
         member.tree_ = member._prune(member.tree_, None, None, None, None)
 
