@@ -275,6 +275,26 @@ def test_held_out_rows_respect_groups_and_time(kind: str) -> None:
     assert (time if kind == "groups" else groups) is None
 
 
+@pytest.mark.parametrize("algorithm", ["SAMME", "SAMME.R"])
+def test_a_class_that_only_the_latest_rows_have(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What learns before early stopping has not seen the first class, and says no other for it."""
+    time = np.arange(120)
+    y = np.where(time >= 110, 0, 1 + time % 2)
+    X = np.column_stack([y + np.random.default_rng(0).normal(size=120), time % 7])
+    given: dict[str, Any] = {"early_stopping": True, "n_estimators": 9, "random_state": 0}
+    model = Classifier(algorithm=algorithm, validation_fraction=0.2, calibrate=True, **given)
+    fast = sklearn.base.clone(model).fit(X, y, time=time)
+
+    monkeypatch.setattr(
+        "hornbeam.combine.adaboost.base.make_members",
+        lambda *arguments, n_jobs, **more: Members(*arguments, **more),
+    )
+    slow = sklearn.base.clone(model).fit(X, y, time=time)
+    assert fast.digest() == slow.digest()
+
+
 def test_metadata_is_routed_to_it() -> None:
     groups = np.arange(len(X3)) % 10
     weight = (np.arange(len(X3)) % 4 > 0).astype(float)

@@ -170,6 +170,8 @@ class RegrownTrees(Members):
         table, fitted = reader.read(self.tables[0], None)
         self.task = reader.task(table, self.target, fitted)
         self.fitted = fitted
+        if self.classes is not None:  # the rows to learn from may lack one
+            self.seen = np.searchsorted(self.classes, fitted["classes_"])
         self.matrices = [self.task.matrix]
         self.matrices += [table.schema.read(held, reader.name) for held in self.tables[1:]]
         self.class_weight = reader.weigh(self.target, None)[0] if self.classes is not None else None
@@ -199,12 +201,15 @@ class RegrownTrees(Members):
         """As `Members.predict`, from the leaves that rows fall into."""
         leaves = self._leaves(member, table)
         if self.classes is not None:
-            return member.tree_.value.argmax(axis=1)[leaves]
+            return self.seen[member.tree_.value.argmax(axis=1)][leaves]
         return member.tree_.value[leaves, 0]
 
     def shares(self, member: Any, table: int = 0) -> Array:
         """As `Members.shares`, from the leaves that rows fall into."""
-        return member.tree_.value[self._leaves(member, table)]
+        assert self.classes is not None
+        shares = np.zeros((len(member.tree_.value), len(self.classes)))
+        shares[:, self.seen] = member.tree_.value
+        return shares[self._leaves(member, table)]
 
     def _leaves(self, member: Any, table: int) -> Array:
         leaves = walker(member.tree_).leaves(self.matrices[table], self.n_jobs, checked=False)
