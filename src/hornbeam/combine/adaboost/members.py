@@ -6,6 +6,7 @@ once, weighs it anew for each tree, and makes the very trees that fitting them o
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegress
 from hornbeam.tree.grower import Layout, Stage, growth_seconds
 from hornbeam.tree.reader import CartReader
 from hornbeam.tree.traversal import walker
+
+_MOST_SEED = np.iinfo(np.int32).max  # of a member, as scikit-learn draws it
 
 
 class Members:
@@ -72,9 +75,7 @@ class Members:
     def fit(self, weight: Array, number: int, draw: np.random.RandomState | None = None) -> Any:
         """A member fitted on weighted rows, or on as many rows drawn by their weights."""
         self.number = number
-        member = clone(self.maker)
-        seed_member(member, self.random)
-        drawn = None
+        member, drawn = self._new(), None
         if draw is not None:
             drawn = draw.choice(np.arange(len(weight)), size=len(weight), replace=True, p=weight)
         with silenced(number > 0), identities_are_known():
@@ -82,6 +83,12 @@ class Members:
                 self._fit(member, weight, drawn)
             except (RuntimeError, TypeError, ValueError) as error:
                 raise self._retold(error, member, "could not be fitted") from error
+        return member
+
+    def _new(self) -> Any:
+        """A member with a seed of its own, to be fitted."""
+        member = clone(self.maker)
+        seed_member(member, self.random)
         return member
 
     def _fit(self, member: Any, weight: Array, drawn: Array | None) -> None:
@@ -165,7 +172,7 @@ class RegrownTrees(Members):
 
     def __init__(self, *arguments: Any, n_jobs: int | None = None, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        maker = clone(self.maker)
+        self.unfitted = maker = clone(self.maker)
         reader = CartReader(maker, type(maker).__name__)
         table, fitted = reader.read(self.tables[0], None)
         self.task = reader.task(table, self.target, fitted)
@@ -181,6 +188,12 @@ class RegrownTrees(Members):
         size = thread_count(n_jobs, seconds)
         task = self.task
         self.stage = Stage(task.codes, task.target, task.criterion, task.rules, table.n_rows, size)
+
+    def _new(self) -> Any:
+        """As `Members._new`; all that the parameters of trees hold may be shared by them."""
+        member = copy.copy(self.unfitted)
+        member.random_state = int(self.random.randint(_MOST_SEED))
+        return member
 
     def _fit(self, member: Any, weight: Array, drawn: Array | None) -> None:
         if drawn is not None:
@@ -236,8 +249,7 @@ def seed_member(member: Any, random: np.random.RandomState) -> None:
         for name in member.get_params(deep=True)
         if name == "random_state" or name.endswith("__random_state")
     )
-    limit = np.iinfo(np.int32).max
-    member.set_params(**{name: int(random.randint(limit)) for name in names})
+    member.set_params(**{name: int(random.randint(_MOST_SEED)) for name in names})
 
 
 def class_numbers(predicted: Any, classes: Array) -> Array:
