@@ -277,13 +277,9 @@ class Stage:
                 task = next(self.task_numbers)
                 if task >= self.shared[s.WORD_TASKS]:
                     return
-                node = int(self.tasks[task])
-                if self.nodes.depth[node] >= self.problem.rules.max_depth:
-                    self.nodes.state[node] = s.CLOSED  # a leaf needs no codes
-                    continue
                 desk.words[s.WORD_HEAD], desk.words[s.WORD_TAIL] = 0, 1
-                desk.frontier[0] = node
-                self._fill_tile(rank, node)
+                desk.frontier[0] = self.tasks[task]
+                self._fill_tile(rank, int(self.tasks[task]))
             status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
 
     def _fill_tile(self, rank: int, node: int) -> None:
