@@ -14,6 +14,7 @@ import numpy as np
 
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
 from hornbeam.boosting.bundles import Bundles
+from hornbeam.boosting.defaults import LEAF
 from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain, most_leaves
@@ -54,6 +55,7 @@ from hornbeam.kernels.boosting.sparse import (
     prepare_sparse,
 )
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.frontier import ORDERS, new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -239,6 +241,7 @@ class BoostedGrower(TreeGrower):
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves + 2 * rules.ahead)
         size = self.size
         self.team = new_team(
+            new_frontier(ORDERS.get(rules.growth, ORDERS[LEAF]).code, max_leaves + 1),
             searchers=size,
             words=s.N_WORDS,
             cells=2 * n_cells * (n_slots + 1),
@@ -250,7 +253,6 @@ class BoostedGrower(TreeGrower):
             bundle_feature=n_features,
             may_ask=2 * n_features,
             goes_left=256,
-            frontier=max_leaves + 1,
             free_slots=n_slots,
             sort_key=256 * size,
             sort_code=256 * size,

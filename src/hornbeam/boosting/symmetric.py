@@ -25,6 +25,7 @@ from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.grow import GROW_SIGNATURE
 from hornbeam.kernels.boosting.nodes import mark_sides
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.frontier import LEVEL_WISE, new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -76,6 +77,7 @@ class SymmetricGrower(TreeGrower):
         lengths = dict.fromkeys(by_score, 2 * max_leaves * n_scores)
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves, **lengths)
         self.team = new_team(
+            new_frontier(LEVEL_WISE, max_leaves + 1),
             words=s.N_WORDS,
             active=n_features,
             bundle=table.bundles.n_columns,
@@ -83,7 +85,7 @@ class SymmetricGrower(TreeGrower):
             bundle_feature=n_features,
             may_ask=n_features,
             goes_left=256,
-            frontier=max_leaves + 1,
+            job=max_leaves + 1,
             column=n_rows if table.is_sparse else 0,
             holder=n_rows if table.is_sparse else 0,
             draw=n_features,

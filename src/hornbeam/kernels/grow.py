@@ -1,11 +1,10 @@
 """The growth loop.
 
-    take a node from the frontier
+    take a node from the frontier   (kernels/frontier.py)
     search its best split           (kernels/split.py)
     part its rows, make its children, put them on the frontier
 
-Depth-first, level-wise and best-first growth differ only in which node of the frontier
-is next. Several threads first work together on large nodes, each on other features;
+Several threads first work together on large nodes, each on other features;
 small nodes are put aside as tasks, and each task is grown with all below it by a single
 thread running the same loop on a tile of the codes. What a node becomes depends on its
 rows and its key alone, so the tree does not depend on who did what. A node of few rows may
@@ -21,6 +20,7 @@ import math
 
 from numba import int64, types
 
+from hornbeam.kernels.frontier import BEST_FIRST, WORD_WAITING, pop, push
 from hornbeam.kernels.split import (
     ask_about_node,
     is_block,
@@ -30,11 +30,9 @@ from hornbeam.kernels.split import (
     nothing_better,
 )
 from hornbeam.kernels.state import (
-    BEST_FIRST,
     CLOSED,
     DONE,
     FULL,
-    LEVEL_WISE,
     NODES_AT,
     PROBLEM_AT,
     READY,
@@ -46,13 +44,11 @@ from hornbeam.kernels.state import (
     WORD_DRAWN,
     WORD_FEATURES,
     WORD_FOUND,
-    WORD_HEAD,
     WORD_LEAVES,
     WORD_MORE,
     WORD_NODE,
     WORD_SETS,
     WORD_STATUS,
-    WORD_TAIL,
     WORD_TASKS,
     load_desk,
     load_nodes,
@@ -69,38 +65,6 @@ from hornbeam.runtime.atomics import (
 )
 from hornbeam.runtime.kernel import inlined, kernel, part
 from hornbeam.runtime.pointers import bare
-
-# --- the frontier -------------------------------------------------------------------
-
-
-@inlined
-def push(slots, problem, desk, desk_at, node):
-    """Put a node on the frontier (a heap when growing best-first)."""
-    place = desk.words[WORD_TAIL]
-    desk.frontier[place] = node
-    desk.words[WORD_TAIL] = place + 1
-    if problem.rules.growth == BEST_FIRST:
-        problem.steps.sift(slots, desk_at, place)
-
-
-@inlined
-def pop(slots, problem, desk, desk_at):
-    """Take the next node from the frontier, -1 if there is none."""
-    frontier, words = desk.frontier, desk.words
-    if words[WORD_HEAD] == words[WORD_TAIL]:
-        return -1
-    if problem.rules.growth == LEVEL_WISE:
-        words[WORD_HEAD] += 1
-        return frontier[words[WORD_HEAD] - 1]
-    words[WORD_TAIL] -= 1
-    last = words[WORD_TAIL]
-    node = frontier[last]
-    if problem.rules.growth == BEST_FIRST and last > 0:
-        node = frontier[0]
-        frontier[0] = frontier[last]
-        problem.steps.sift(slots, desk_at, 0)
-    return node
-
 
 # --- one node -----------------------------------------------------------------------
 
@@ -177,31 +141,32 @@ def has_room(problem, desk, shared):
     return (
         atomic_load(shared, NODE_COUNT) + room.nodes_at_once * threads <= room.nodes
         and atomic_load(shared, WORD_SETS) + room.sets_at_once * threads <= room.sets
-        and desk.words[WORD_TAIL] + 2 <= room.nodes
+        and desk.words[WORD_WAITING] + 2 <= room.nodes
     )
 
 
 @part
-def adopt_children(slots, problem, nodes, node, desk, desk_at, tasks, shared):
+def adopt_children(problem, nodes, node, desk, tasks, shared):
     """Make a split final and put the children on the frontier, or aside as tasks.
 
     A task is a node so small that one thread should grow it and all below it, in a tile
     of its own (kernels/tile.py).
     """
     nodes.state[node] = SPLIT
-    may_set_aside = not problem.tiled and problem.rules.growth != BEST_FIRST
+    frontier, words = desk.frontier, desk.words
+    may_set_aside = not problem.tiled and frontier.order != BEST_FIRST
     for branch in range(2):
-        new = nodes.child[node] + 1 - branch  # the left child is taken first from a stack
+        new = nodes.child[node] + branch
         if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
             tasks[shared[WORD_TASKS]] = new
             shared[WORD_TASKS] += 1
         else:
-            push(slots, problem, desk, desk_at, new)
-    desk.words[WORD_LEAVES] += 1
+            push(frontier, words, new, nodes.depth[new], math.inf)  # to be searched at once
+    words[WORD_LEAVES] += 1
 
 
 @inlined
-def next_node(slots, problem, nodes, desk, desk_at, tasks, shared):
+def next_node(problem, nodes, desk, tasks, shared):
     """The next node to search, or -1 with a status: done, full or stopped.
 
     Nodes that may not be split become leaves here, so that every node handed to the
@@ -216,7 +181,7 @@ def next_node(slots, problem, nodes, desk, desk_at, tasks, shared):
         if not has_room(problem, desk, shared):
             return -1
         words[WORD_STATUS] = DONE
-        node = pop(slots, problem, desk, desk_at)
+        node = pop(desk.frontier, words)
         if node < 0:
             return node
         if nodes.state[node] == UNSEEN:
@@ -226,7 +191,7 @@ def next_node(slots, problem, nodes, desk, desk_at, tasks, shared):
             continue
         if words[WORD_LEAVES] >= problem.rules.max_leaves:
             return -1
-        adopt_children(slots, problem, nodes, node, desk, desk_at, tasks, shared)
+        adopt_children(problem, nodes, node, desk, tasks, shared)
 
 
 @kernel
@@ -243,7 +208,7 @@ def expand(slots, desk_at, rank, size):
         problem.steps.settle(slots, -1, desk_at, size)
     while True:
         if rank == 0:
-            node = next_node(slots, problem, nodes, desk, desk_at, scratch.tasks, shared)
+            node = next_node(problem, nodes, desk, scratch.tasks, shared)
             words[WORD_NODE] = node
             if node >= 0:
                 words[WORD_FOUND] = 0
@@ -269,11 +234,11 @@ def expand(slots, desk_at, rank, size):
         if atomic_load(shared, STOP) != 0:
             continue
         if problem.steps.settle(slots, node, desk_at, size):
-            if problem.rules.growth == BEST_FIRST:
+            if desk.frontier.order == BEST_FIRST:
                 nodes.state[node] = READY
-                push(slots, problem, desk, desk_at, node)
+                push(desk.frontier, words, node, nodes.depth[node], nodes.gain[node])
             else:
-                adopt_children(slots, problem, nodes, node, desk, desk_at, scratch.tasks, shared)
+                adopt_children(problem, nodes, node, desk, scratch.tasks, shared)
 
 
 EXPAND_SIGNATURE = int64(types.Array(int64, 1, "C"), int64, int64, int64)

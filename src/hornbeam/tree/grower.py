@@ -18,6 +18,14 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes, padded_width
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
+from hornbeam.kernels.frontier import (
+    ORDERS,
+    WORD_WAITING,
+    Frontier,
+    begin_with,
+    longer,
+    new_frontier,
+)
 from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums
@@ -169,7 +177,7 @@ class Stage:
         self.nodes = _make_nodes(self.problem)
         self.tiles = [_make_tile(self.problem, codes.n_rows) for _ in range(size)]
         self.tasks = np.zeros(room.nodes, np.int32)
-        self.team_desk = _make_desk(self.problem, self.shared, size, room.nodes)
+        self.team_desk = self._new_desk(self.shared, size, room.nodes)
         together, block = self.together is not None, self.grow_block is not None
         self.scratches = [
             _make_scratch(self.problem, most_rows, criterion, together, block, self.tasks)
@@ -177,10 +185,12 @@ class Stage:
         ]
         # A tree on the rows of a task has fewer than twice as many nodes.
         most_nodes = 2 * room.task_rows
-        self.own_desks = [
-            _make_desk(self.problem, new_shared(), 1, most_nodes) for _ in range(size)
-        ]
+        self.own_desks = [self._new_desk(new_shared(), 1, most_nodes) for _ in range(size)]
         self._slots: list[tuple[Array, Array]] = []  # of each thread: for the table, for its tile
+
+    def _new_desk(self, words: Array, size: int, most_nodes: int) -> s.Desk:
+        frontier = new_frontier(ORDERS[self.rules.growth].code, most_nodes)
+        return _make_desk(self.problem, words, frontier, size)
 
     def grow(
         self, rows: s.Rows, seed: int, min_weight_leaf: float | None = None, inline: bool = False
@@ -229,8 +239,7 @@ class Stage:
         nodes.key[0] = seed
         nodes.constant[: self.problem.n_features] = 0
         self.shared[NODE_COUNT] = 1
-        self.shared[s.WORD_TAIL] = 1
-        self.team_desk.frontier[0] = 0
+        begin_with(self.team_desk.frontier, self.shared, 0)
         self.task_numbers = itertools.count()
 
     def _steps_for(self, weights: s.Weights) -> s.GrowSteps:
@@ -273,12 +282,11 @@ class Stage:
         status = expand(slots, s.TEAM_DESK_AT, rank, self.size)
         desk = self.own_desks[rank]
         while status == s.DONE:
-            if desk.words[s.WORD_HEAD] == desk.words[s.WORD_TAIL]:
+            if desk.words[WORD_WAITING] == 0:
                 task = next(self.task_numbers)
                 if task >= self.shared[s.WORD_TASKS]:
                     return
-                desk.words[s.WORD_HEAD], desk.words[s.WORD_TAIL] = 0, 1
-                desk.frontier[0] = self.tasks[task]
+                begin_with(desk.frontier, desk.words, self.tasks[task])
                 self._fill_tile(rank, int(self.tasks[task]))
             status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
 
@@ -318,7 +326,7 @@ class Stage:
                 self.nodes = self.nodes._replace(**{name: larger})
         self.tasks = _enlarged(self.tasks, capacity)
         self.scratches = [scratch._replace(tasks=self.tasks) for scratch in self.scratches]
-        frontier = _enlarged(self.team_desk.frontier, capacity)
+        frontier = longer(self.team_desk.frontier, capacity)
         self.team_desk = self.team_desk._replace(frontier=frontier)
 
 
@@ -472,7 +480,6 @@ def _split_rules(
         min_split=rules.min_samples_split,
         min_leaf=rules.min_samples_leaf,
         min_decrease=rules.min_impurity_decrease,
-        growth=s.GROWTH_CODES[rules.growth],
         random_cuts=rules.random_cuts,
         category_rule=s.CATEGORY_CODES[rules.category_split],
         list_from=LIST_FROM if rules.list_sets else _UNLIMITED,
@@ -553,13 +560,13 @@ def _make_nodes(problem: s.Problem) -> s.Nodes:
     return nodes
 
 
-def _make_desk(problem: s.Problem, words: Array, size: int, most_nodes: int) -> s.Desk:
-    lengths = dict.fromkeys(s.Desk._fields, size)
+def _make_desk(problem: s.Problem, words: Array, frontier: Frontier, size: int) -> s.Desk:
+    others = {"words": words, "frontier": frontier}
+    lengths = dict.fromkeys(s.Desk._fields[len(others) :], size)
     lengths["features"] = lengths["feature_score"] = problem.n_features
-    lengths["frontier"] = most_nodes  # that may wait
     lengths["member"] = size * problem.max_categories
-    desk: s.Desk = new_arrays(s.Desk, lengths)
-    return desk._replace(words=words)
+    desk: s.Desk = new_arrays(s.Desk, lengths, **others)
+    return desk
 
 
 def _make_scratch(

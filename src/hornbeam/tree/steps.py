@@ -19,7 +19,6 @@ from hornbeam.kernels.block import grow_block, part_groups, part_value_groups
 from hornbeam.kernels.constraints import hand_on_bounds
 from hornbeam.kernels.features import plan_all, plan_drawn
 from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
-from hornbeam.kernels.heap import sift
 from hornbeam.kernels.lanes import BLOCK_LANES
 from hornbeam.kernels.order import sort_rows
 from hornbeam.kernels.part import part_labelled, part_moments, part_rows
@@ -108,8 +107,6 @@ def choose_steps(
         "summarise": criterion.summary,
         "search_number": number,
     }
-    if rules.growth == "leaf":
-        steps["sift"] = sift
     if rules.monotone is not None:
         steps["hand_on_bounds"] = hand_on_bounds
     if grows_blocks(criterion, rules, codes, problem):

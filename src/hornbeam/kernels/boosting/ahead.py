@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from numba import int64
 
-from hornbeam.kernels.boosting.frontier import pop, push
 from hornbeam.kernels.boosting.nodes import (
     ask_again,
     has_too_few,
@@ -51,13 +50,13 @@ from hornbeam.kernels.boosting.state import (
     WORD_OTHER,
     WORD_SEARCH,
     WORD_SECOND,
-    WORD_TAIL,
     load_nodes,
     load_rows,
     load_table,
     load_team,
 )
 from hornbeam.kernels.boosting.steps import Collect, CountApart, NextSplit, SettleSplit
+from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, atomic_store, barrier
 from hornbeam.runtime.kernel import part, step
 
@@ -79,8 +78,8 @@ def free_place(table, team):
 @part
 def drop_histogram(nodes, team, first):
     """Forget the histogram of a node that is far from its turn; it will be counted again."""
-    for place in range(team.words[WORD_TAIL] - 1, -1, -1):
-        node = int64(team.frontier[place])
+    for place in range(team.words[WORD_WAITING] - 1, -1, -1):
+        node = int64(team.frontier.node[place])
         if node != first and nodes.slot[node] >= 0:
             release_slot(nodes, team, node)
             return
@@ -110,19 +109,25 @@ def let_wait(table, nodes, team, n_jobs, node):
 
 
 @part
+def put_back(nodes, team, node):
+    """Put a node on the frontier again."""
+    push(team.frontier, team.words, node, nodes.depth[node], nodes.gain[node])
+
+
+@part
 def choose_nodes(table, nodes, team):
     """List the nodes that come next and are not parted yet."""
     words, n_jobs, n_taken = team.words, int64(0), int64(0)
     room = min(table.rules.ahead, table.rules.max_leaves - words[WORD_LEAVES])
     while n_jobs < room:
-        node = pop(table, nodes, team)
+        node = pop(team.frontier, words)
         if node < 0:
             break
         team.popped[n_taken] = node
         n_taken += 1
         n_jobs += nodes.ahead[node] < 0
     for k in range(n_taken):
-        push(table, nodes, team, int64(team.popped[k]))
+        put_back(nodes, team, int64(team.popped[k]))
     n_jobs = 0
     for k in range(n_taken):
         node = int64(team.popped[k])
@@ -145,12 +150,12 @@ def next_ahead(slots, size):
         words[WORD_BUILD] = words[WORD_OTHER] = words[WORD_SECOND] = -1
         if words[WORD_LEAVES] >= table.rules.max_leaves or atomic_load(words, STOP) != 0:
             return
-        node = pop(table, nodes, team)
+        node = pop(team.frontier, words)
         if node < 0:
             return
         child = int64(nodes.ahead[node])
         if child < 0:
-            push(table, nodes, team, node)
+            put_back(nodes, team, node)
             choose_nodes(table, nodes, team)
             words[WORD_MODE] = COLLECTING
             return

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from numba import int64, types
 
-from hornbeam.kernels.boosting.frontier import push
 from hornbeam.kernels.boosting.histogram import subtract
 from hornbeam.kernels.boosting.nodes import may_split, release_slot
 from hornbeam.kernels.boosting.search import describe, place_of_search
@@ -45,6 +44,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.kernels.boosting.steps import AdoptNodes, CountAndSearch
+from hornbeam.kernels.frontier import push
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier
 from hornbeam.runtime.kernel import kernel, part, step
 from hornbeam.runtime.pointers import bare
@@ -132,7 +132,7 @@ def adopt_best(table, nodes, team, node, which, size):
     nodes.left_hessian[node] = best.hessian[chosen]
     for word in range(MEMBER_WORDS):
         nodes.member[node * MEMBER_WORDS + word] = best.member[chosen * MEMBER_WORDS + word]
-    push(table, nodes, team, node)
+    push(team.frontier, team.words, node, nodes.depth[node], nodes.gain[node])
 
 
 @step(AdoptNodes)

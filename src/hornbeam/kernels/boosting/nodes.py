@@ -6,7 +6,6 @@ import math
 
 from numba import int64, uint64
 
-from hornbeam.kernels.boosting.frontier import pop
 from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS, own_code
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import leaf_weight
@@ -41,13 +40,13 @@ from hornbeam.kernels.boosting.state import (
     WORD_OTHER_SLOT,
     WORD_SEARCH,
     WORD_SECOND,
-    WORD_TAIL,
     load_nodes,
     load_rows,
     load_table,
     load_team,
 )
 from hornbeam.kernels.boosting.steps import MakeRoot, MarkSides, NextSplit, PlanBuild, SettleSplit
+from hornbeam.kernels.frontier import WORD_WAITING, pop
 from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store
 from hornbeam.runtime.kernel import part, step
 
@@ -312,7 +311,7 @@ def next_split(slots, size):
         words[WORD_MODE] = FINISHED
         if words[WORD_LEAVES] >= table.rules.max_leaves or atomic_load(words, STOP) != 0:
             return
-        node = pop(table, nodes, team)
+        node = pop(team.frontier, words)
         if node < 0:
             return
         words[WORD_NODE] = node
@@ -353,7 +352,7 @@ def make_root(slots, size):
     for group in range(table.shape.n_groups):
         nodes.groups[group] = 1
     words[WORD_NODES] = words[WORD_LEAVES] = 1
-    words[WORD_TAIL] = 0
+    words[WORD_WAITING] = 0
     words[WORD_FREE] = table.shape.n_slots
     for slot in range(table.shape.n_slots):
         team.free_slots[slot] = slot

@@ -38,11 +38,11 @@ from hornbeam.kernels.boosting.state import (
     TEAM_AT,
     UNKNOWN,
     WORD_DRAWN,
+    WORD_JOBS,
     WORD_LEAVES,
     WORD_MODE,
     WORD_NODES,
     WORD_SEARCH,
-    WORD_TAIL,
     BoostNodes,
     BoostRows,
     BoostTable,
@@ -53,6 +53,7 @@ from hornbeam.kernels.boosting.state import (
     load_team,
     page_of,
 )
+from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.kernels.state import ONE_AGAINST_REST
 from hornbeam.runtime.atomics import (
     STOP,
@@ -249,8 +250,8 @@ def count_entries(slots, feature, rank):
                 count_row(level, first + index, n_codes if code == MISSING else code, row)
     zero = int64(table.default[feature])
     zero = n_codes if zero == MISSING else zero
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         add_zeros(nodes, level, first + index, node, zero, n_codes + 1)
 
 
@@ -475,8 +476,8 @@ def order_categories(slots, feature, rank):
     level, rules = load_level(slots, LEVEL_AT), table.rules
     slot, n_cells = rank * level.tile_nodes, table.n_codes[feature] + 1
     whole = Question(feature, n_cells, False, False, 0.0, int64(0))
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         count_node(table, rows, nodes, level, whole, slot, node, rank)
     n_present = int64(0)
     for cell in range(n_cells):
@@ -537,8 +538,8 @@ def search_question(slots, feature, n_sorted, rank):
     some_missing = False
     if sparse:
         level.steps.count_entries(slots, feature, rank)
-    for index in range(team.words[WORD_TAIL]):
-        node, slot = int64(team.frontier[index]), first + (index if sparse else 0)
+    for index in range(team.words[WORD_JOBS]):
+        node, slot = int64(team.job[index]), first + (index if sparse else 0)
         if not sparse:
             count_node(table, rows, nodes, level, question, slot, node, rank)
         before = objective_before(table, nodes, level, node)
@@ -567,8 +568,8 @@ def search_level(slots, rank):
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
     before = 0.0
-    for index in range(team.words[WORD_TAIL]):
-        before += abs(objective_before(table, nodes, level, int64(team.frontier[index])))
+    for index in range(team.words[WORD_JOBS]):
+        before += abs(objective_before(table, nodes, level, int64(team.job[index])))
     level.best.gain[LINE * rank] = GAIN_NOISE * before  # to be exceeded
     level.best.feature[LINE * rank] = -1
     while True:
@@ -663,14 +664,14 @@ def make_side(table, nodes, level, question, parent, node, is_left):
 def take_absent_left(nodes, team, level, chosen):
     """Categories that no node holds go where most rows go."""
     n_rows, n_left = int64(0), int64(0)
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         n_rows += nodes.n_rows[node]
         n_left += level.n_left[node]
     if 2 * n_left < n_rows:
         return
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         for word in range(MEMBER_WORDS):
             absent = level.absent[(2 * chosen + 1) * MEMBER_WORDS + word]
             nodes.member[node * MEMBER_WORDS + word] |= absent
@@ -688,6 +689,7 @@ def split_node(table, nodes, team, level, question, node):
     nodes.child[node] = left
     for side in range(2):
         make_side(table, nodes, level, question, node, left + side, side == 0)
+        wait_for_question(table, nodes, team, left + side)
     if question.direction != 0:
         border = 0.5 * (nodes.value[left] + nodes.value[left + 1])
         rises = question.direction > 0
@@ -698,37 +700,42 @@ def split_node(table, nodes, team, level, question, node):
 @part
 def split_nodes(table, nodes, team, level, question):
     """Split the nodes that take part, those that gain most if not all may be split."""
-    words, n_open = team.words, team.words[WORD_TAIL]
+    words, n_open = team.words, team.words[WORD_JOBS]
     takers = int64(0)
     for index in range(n_open):
-        takers += nodes.gain[int64(team.frontier[index])] > NO_PART
+        takers += nodes.gain[int64(team.job[index])] > NO_PART
     room = table.rules.max_leaves - words[WORD_LEAVES]
     for _ in range(takers - room):  # leave out the one that gains least, the youngest of equals
         worst = int64(-1)
         for index in range(n_open):
-            node = int64(team.frontier[index])
+            node = int64(team.job[index])
             if nodes.gain[node] > NO_PART and (worst < 0 or nodes.gain[node] <= nodes.gain[worst]):
                 worst = node
         nodes.gain[worst] = NO_PART
     for index in range(n_open):
-        node = int64(team.frontier[index])
+        node = int64(team.job[index])
         if nodes.gain[node] > NO_PART:
             split_node(table, nodes, team, level, question, node)
+        else:
+            nodes.feature[node] = -1
+            wait_for_question(table, nodes, team, node)
 
 
 @part
-def list_open(table, nodes, team):
-    """List the leaves that can take part in the next question."""
+def wait_for_question(table, nodes, team, node):
+    """Put a leaf on the frontier, if it is large enough to take part in a question."""
+    if nodes.n_rows[node] >= max(int64(2), 2 * table.rules.min_leaf):
+        push(team.frontier, team.words, node, nodes.depth[node], 0.0)
+
+
+@part
+def take_level(table, team):
+    """Take all nodes from the frontier: those that can take part in the next question."""
     words, n_open = team.words, int64(0)
-    for node in range(words[WORD_NODES]):
-        count = nodes.n_rows[node]
-        if nodes.child[node] == 0:
-            nodes.feature[node] = -1  # it took no part in the last question
-        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.rules.min_leaf):
-            continue
-        team.frontier[n_open] = node
+    while words[WORD_WAITING] > 0:
+        team.job[n_open] = pop(team.frontier, words)
         n_open += 1
-    words[WORD_TAIL] = n_open
+    words[WORD_JOBS] = n_open
     words[WORD_SEARCH] = 0
     words[WORD_MODE] = SEARCHING
     if n_open == 0 or words[WORD_LEAVES] >= table.rules.max_leaves:
@@ -741,8 +748,8 @@ def label_rows(table, rows, nodes, team):
     n_rows, n_pages = table.shape.n_rows, table.shape.n_pages
     for row in range(n_rows):
         team.holder[row] = -1
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         source = int64(nodes.buffer[node]) * n_rows
         for at in range(node * n_pages, (node + 1) * n_pages):
             for j in range(nodes.first[at], nodes.last[at]):
@@ -758,7 +765,7 @@ def open_level(slots, depth):
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    list_open(table, nodes, team)
+    take_level(table, team)
     if depth >= table.rules.max_depth:
         team.words[WORD_MODE] = FINISHED
     if team.words[WORD_MODE] == FINISHED:
@@ -809,6 +816,7 @@ def plant(slots):
     for k in range(table.draw.n_active):
         team.may_ask[int64(team.active[k])] = 1
     team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
+    wait_for_question(table, nodes, team, root)
     level.steps.open_level(slots, 0)
 
 
@@ -818,7 +826,7 @@ def ask(slots, depth, size):
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
     level, n_groups = load_level(slots, LEVEL_AT), table.shape.n_groups
-    best, first = level.best, int64(team.frontier[0])
+    best, first = level.best, int64(team.job[0])
     chosen = best_thread(best, size)
     team.words[WORD_MODE] = FINISHED
     if chosen < 0 or atomic_load(team.words, STOP) != 0:
@@ -827,13 +835,13 @@ def ask(slots, depth, size):
     direction = int64(0) if table.is_category[feature] else table.monotone[feature]
     extra = best.extra[LINE * chosen]
     question = Question(feature, int64(0), False, False, extra, direction)
-    for index in range(team.words[WORD_TAIL]):
-        put_question(nodes, best, int64(team.frontier[index]), chosen)
+    for index in range(team.words[WORD_JOBS]):
+        put_question(nodes, best, int64(team.job[index]), chosen)
     table.steps.mark_sides(slots, first)
     if table.shape.is_sparse:
         spread_column(table, team, feature)
-    for index in range(team.words[WORD_TAIL]):
-        weigh_node(table, rows, nodes, team, level, question, int64(team.frontier[index]))
+    for index in range(team.words[WORD_JOBS]):
+        weigh_node(table, rows, nodes, team, level, question, int64(team.job[index]))
     if table.is_category[feature]:
         take_absent_left(nodes, team, level, chosen)
     split_nodes(table, nodes, team, level, question)
