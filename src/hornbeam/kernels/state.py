@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from hornbeam.kernels.driver import Crew
 from hornbeam.kernels.frontier import Frontier
 from hornbeam.kernels.pieces import PageCodes
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
@@ -77,12 +78,6 @@ class Plan(Protocol):
     def __call__(self, slots: Slots, node: int, desk_at: int, drawn: int) -> None: ...
 
 
-class Settle(Protocol):
-    """Turn the best split of a node into children; whether it gains enough."""
-
-    def __call__(self, slots: Slots, node: int, desk_at: int, size: int) -> bool: ...
-
-
 class PartRows(Protocol):
     """Bring the rows of a node that go left before the others; where these begin."""
 
@@ -142,7 +137,6 @@ class PartGroups(Protocol):
 class GrowSteps(NamedTuple):
     """The kernels that growing calls; those that a fit does not need are not there."""
 
-    settle: Settle | None
     plan: Plan | None
     part: PartRows | None
     summarise: Summarise | None = None
@@ -316,7 +310,8 @@ UNSEEN, READY, SPLIT, CLOSED = 0, 1, 2, 3
 class Desk(NamedTuple):
     """What the threads that search one node together share."""
 
-    words: I8  # layout of runtime/atomics.py, then the words below
+    crew: Crew
+    words: I8  # of the crew, see below
     frontier: Frontier
     features: I8  # features to search
     best_score: F8  # the best split each thread has found: one entry per thread ...
@@ -329,20 +324,16 @@ class Desk(NamedTuple):
     feature_score: F8  # of a large node: the best score of each feature
 
 
-# Desk.words beyond runtime/atomics.py and kernels/frontier.py
+# Desk.words beyond runtime/atomics.py, kernels/frontier.py and kernels/driver.py
 WORD_NODE = 43
 WORD_FEATURES = 44  # how many features this node offers
 WORD_FOUND = 45  # how many of those searched so far were not constant
 WORD_LEAVES = 46
 WORD_TASKS = 47  # nodes put aside for single threads
 WORD_SETS = 48  # words in use of Nodes.sets
-WORD_STATUS = 49
 WORD_DRAWN = 50  # how many of the features are searched in the first round
 WORD_MORE = 51  # ... and when the present one is over
 WORD_FIRST_WINS = 52  # of equally good splits the one found first is kept, as in forests
-
-# WORD_STATUS
-DONE, FULL, STOPPED = 0, 1, 2
 
 # Sides of a category in Desk.member
 ABSENT, LEFT, RIGHT = 0, 1, 2

@@ -18,6 +18,7 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes, padded_width
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
+from hornbeam.kernels.driver import FINISHED, FULL, WORD_TURN, Crew, drive
 from hornbeam.kernels.frontier import (
     ORDERS,
     WORD_WAITING,
@@ -26,7 +27,6 @@ from hornbeam.kernels.frontier import (
     longer,
     new_frontier,
 )
-from hornbeam.kernels.grow import expand
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.pieces import PageCodes
@@ -45,6 +45,7 @@ from hornbeam.runtime.views import (
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
+    TURN,
     compile_steps,
     general_category_steps,
     search_together,
@@ -205,7 +206,7 @@ class Stage:
         while True:
             run_team(self._work, self.size, self.shared, 0.0 if inline else self.seconds)
             desks = [self.team_desk, *self.own_desks]
-            if not any(desk.words[s.WORD_STATUS] == s.FULL for desk in desks):
+            if not any(desk.words[WORD_TURN] == FULL for desk in desks):
                 return self.nodes
             self._make_room()
 
@@ -279,16 +280,16 @@ class Stage:
     def _work(self, rank: int) -> None:
         """One thread's share: large nodes together with the others, small ones alone."""
         slots, tile_slots = self._slots[rank]
-        status = expand(slots, s.TEAM_DESK_AT, rank, self.size)
+        status = drive(slots, s.TEAM_DESK_AT, rank, self.size)
         desk = self.own_desks[rank]
-        while status == s.DONE:
+        while status == FINISHED:
             if desk.words[WORD_WAITING] == 0:
                 task = next(self.task_numbers)
                 if task >= self.shared[s.WORD_TASKS]:
                     return
                 begin_with(desk.frontier, desk.words, self.tasks[task])
                 self._fill_tile(rank, int(self.tasks[task]))
-            status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
+            status = drive(tile_slots, s.OWN_DESK_AT, 0, 1)
 
     def _fill_tile(self, rank: int, node: int) -> None:
         """Copy the codes of a node's rows into the tile of a thread."""
@@ -308,7 +309,7 @@ class Stage:
             self._make_room_for_nodes()
         self._list_arrays()
         for desk in (self.team_desk, *self.own_desks):
-            desk.words[s.WORD_STATUS] = s.DONE
+            desk.words[WORD_TURN] = FINISHED
 
     def _set_room(self, room: s.GrowRoom) -> None:
         self.problem = self.problem._replace(room=room)
@@ -428,7 +429,7 @@ def _make_problem(
         rules=_split_rules(n_features, rules, criterion, by_row),
         weights=s.Weights(False, False, 0, rules.min_weight_leaf),
         room=s.GrowRoom(0, 0, 0, 0, 0, CELL_LIMIT, 1),
-        steps=s.GrowSteps(None, None, None),
+        steps=s.GrowSteps(None, None),
     )
     return with_steps(problem, codes, criterion, rules)
 
@@ -561,7 +562,7 @@ def _make_nodes(problem: s.Problem) -> s.Nodes:
 
 
 def _make_desk(problem: s.Problem, words: Array, frontier: Frontier, size: int) -> s.Desk:
-    others = {"words": words, "frontier": frontier}
+    others = {"crew": Crew(words, TURN), "words": words, "frontier": frontier}
     lengths = dict.fromkeys(s.Desk._fields[len(others) :], size)
     lengths["features"] = lengths["feature_score"] = problem.n_features
     lengths["member"] = size * problem.max_categories
