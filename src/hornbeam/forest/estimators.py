@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -143,8 +143,13 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
                 f"{fitted['n_outputs_']}: fit one forest per output."
             )
 
-    def _check_bags_wanted(self) -> None:
-        super()._check_bags_wanted()
+    def _check_bags_wanted(self, time: Any) -> None:
+        super()._check_bags_wanted(time)
+        if self.calibrate and time is not None:
+            raise ValueError(
+                "calibrate=True asks trees about rows out of their bags, and with time these trees "
+                "may have seen what came later. Leave time away, or calibrate=False."
+            )
         if self.calibrate and not self.leaf_samples:
             raise ValueError(
                 "calibrate=True is for quantiles, which need the training rows in the leaves: "
@@ -298,8 +303,8 @@ class RandomForestClassifier(ForestClassifier):
         monotonic_cst: Any = None,
         voting: str = "soft",
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
@@ -414,8 +419,8 @@ class RandomForestRegressor(ForestRegressor):
         leaf_samples: bool = False,
         calibrate: bool = False,
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
@@ -527,8 +532,8 @@ class ExtraTreesClassifier(ForestClassifier):
         monotonic_cst: Any = None,
         voting: str = "soft",
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
@@ -642,8 +647,8 @@ class ExtraTreesRegressor(ForestRegressor):
         leaf_samples: bool = False,
         calibrate: bool = False,
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
