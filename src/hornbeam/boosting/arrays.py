@@ -10,6 +10,7 @@ from hornbeam.data.pages import Page
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.driver import Crew, DriverSteps
 from hornbeam.kernels.frontier import BEST_FIRST, Frontier, new_frontier
 from hornbeam.kernels.state import CATEGORY_CODES
 from hornbeam.runtime.views import make_slots, new_arrays
@@ -109,14 +110,25 @@ def new_nodes(shape: s.BoostShape, most: int, **lengths: int) -> s.BoostNodes:
     return nodes
 
 
-def new_team(frontier: Frontier | None = None, searchers: int = 0, **lengths: int) -> s.BoostTeam:
-    """What threads share, with arrays of these lengths; ``searchers`` of them look for splits."""
-    views = ("frontier", "searched", "best")
+def new_team(
+    turn: DriverSteps | None = None,
+    frontier: Frontier | None = None,
+    searchers: int = 0,
+    **lengths: int,
+) -> s.BoostTeam:
+    """What threads share, with arrays of these lengths; ``searchers`` of them look for splits.
+
+    Those that grow trees have a turn and a frontier.
+    """
+    words = np.zeros(s.N_WORDS, np.int64)
+    views = ("crew", "words", "frontier", "searched", "best")
     names = [name for name in s.BoostTeam._fields if name not in views]
     room = s.LINE * searchers
     team: s.BoostTeam = new_arrays(
         s.BoostTeam,
         dict.fromkeys(names, 0) | lengths,
+        crew=Crew(words, DriverSteps() if turn is None else turn),
+        words=words,
         frontier=new_frontier(BEST_FIRST, 0) if frontier is None else frontier,
         searched=new_arrays(s.BoostSearched, dict.fromkeys(s.BoostSearched._fields, room)),
         best=new_arrays(

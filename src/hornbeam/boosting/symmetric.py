@@ -22,9 +22,9 @@ from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting import symmetric as y
 from hornbeam.kernels.boosting.features import choose_features
-from hornbeam.kernels.boosting.grow import GROW_SIGNATURE
 from hornbeam.kernels.boosting.nodes import mark_sides
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.driver import DriverSteps, drive, driver_kernels
 from hornbeam.kernels.frontier import LEVEL_WISE, new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
@@ -35,13 +35,8 @@ _BITS = 30  # of a gradient and of a hessian: the sums of 2**31 rows fit into 64
 _SECONDS_PER_SUM = 3e-9  # of a row, feature and score, on every level
 _USUAL_LEVELS = 5
 
-_USUAL_STEPS = {
-    "plant": y.plant,
-    "open_level": y.open_level,
-    "search_level": y.search_level,
-    "search_question": y.search_question,
-    "ask": y.ask,
-}
+_TURN = DriverSteps(take=y.take_level, scan=y.search_level, settle=y.ask)
+_USUAL_STEPS = {"search_question": y.search_question}
 _USUAL_SHARED = {"mark_sides": mark_sides}  # with other ways to grow
 
 
@@ -77,8 +72,8 @@ class SymmetricGrower(TreeGrower):
         lengths = dict.fromkeys(by_score, 2 * max_leaves * n_scores)
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves, **lengths)
         self.team = new_team(
+            _TURN,
             new_frontier(LEVEL_WISE, max_leaves + 1),
-            words=s.N_WORDS,
             active=n_features,
             bundle=table.bundles.n_columns,
             bundle_start=table.bundles.n_columns + 1,
@@ -120,7 +115,7 @@ class SymmetricGrower(TreeGrower):
             y.pack_score(self.slots, desk.arrays.slope, which)
         self.words[:] = 0
         slots, size = self.slots, self.size
-        run_team(lambda rank: y.grow_symmetric(slots, rank, size), size, self.words, self.seconds)
+        run_team(lambda rank: drive(slots, s.TEAM_AT, rank, size), size, self.words, self.seconds)
         n_nodes = int(self.words[s.WORD_NODES])
         return [
             GrownTree(self._nodes_of(which), n_nodes, units, float(penalty[which]))
@@ -203,7 +198,7 @@ def _shared_steps(rules: BoostRules) -> dict[str, Any]:
 def _kernels(steps: dict[str, Any], shared: dict[str, Any]) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     return [
-        (y.grow_symmetric, GROW_SIGNATURE),
+        *driver_kernels(_TURN),
         (y.pack_score, y.PACK_SIGNATURE),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *declared_signatures([*steps.values(), *shared.values()]),

@@ -55,9 +55,9 @@ class SettleSplits(Protocol):
 class DriverSteps(NamedTuple):
     """What a turn consists of."""
 
-    take: TakeNodes
-    scan: ScanSums
-    settle: SettleSplits
+    take: TakeNodes | None = None
+    scan: ScanSums | None = None
+    settle: SettleSplits | None = None
     collect: CollectSums | None = None  # None: scanning does it
 
 
@@ -110,6 +110,9 @@ def drive(slots, at, rank, size):
             if turn < ALONE:
                 return turn
             if bool(steps.collect) and steps.collect(slots, at, rank, size):
+                barrier(words, size)
+                if rank == 0:
+                    words[WORD_TURN] = ADDING
                 return int64(ADDING)
         is_added = False
         steps.scan(slots, at, rank, size)

@@ -17,6 +17,7 @@ from hornbeam.kernels.boosting.nodes import (
     ask_again,
     has_too_few,
     how_to_count,
+    is_searched,
     make_children,
     mark_split,
     plan_search,
@@ -27,14 +28,11 @@ from hornbeam.kernels.boosting.nodes import (
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
-    ADDING,
     BY_ROWS,
     COLLECTING,
     COUNTED,
-    FINISHED,
     NODES_AT,
     ROWS_AT,
-    SEARCHING,
     TABLE_AT,
     TEAM_AT,
     WORD_BUILD,
@@ -47,15 +45,14 @@ from hornbeam.kernels.boosting.state import (
     WORD_LEAVES,
     WORD_MODE,
     WORD_MOVES,
-    WORD_OTHER,
     WORD_SEARCH,
-    WORD_SECOND,
     load_nodes,
     load_rows,
     load_table,
     load_team,
 )
-from hornbeam.kernels.boosting.steps import Collect, CountApart, NextSplit, SettleSplit
+from hornbeam.kernels.boosting.steps import Collect, CountApart, SettleSplit
+from hornbeam.kernels.driver import FINISHED, STOPPED, TOGETHER, TakeNodes
 from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, atomic_store, barrier
 from hornbeam.runtime.kernel import part, step
@@ -139,33 +136,31 @@ def choose_nodes(table, nodes, team):
     words[WORD_JOBS] = n_jobs
 
 
-@step(NextSplit)
-def next_ahead(slots, size):
+@step(TakeNodes)
+def take_ahead(slots, at, size):
     """Split nodes of the frontier that were counted, until one is to be searched or counted."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team = load_team(slots, TEAM_AT)
+    team = load_team(slots, at)
     words = team.words
-    while True:
-        words[WORD_MODE] = FINISHED
-        words[WORD_BUILD] = words[WORD_OTHER] = words[WORD_SECOND] = -1
-        if words[WORD_LEAVES] >= table.rules.max_leaves or atomic_load(words, STOP) != 0:
-            return
+    while not is_searched(words):
+        if atomic_load(words, STOP) != 0:
+            return STOPPED
+        if words[WORD_LEAVES] >= table.rules.max_leaves:
+            return FINISHED
         node = pop(team.frontier, words)
         if node < 0:
-            return
+            return FINISHED
         child = int64(nodes.ahead[node])
         if child < 0:
             put_back(nodes, team, node)
             choose_nodes(table, nodes, team)
             words[WORD_MODE] = COLLECTING
-            return
-        words[WORD_MODE] = SEARCHING
+            return TOGETHER
         n_left = nodes.n_rows[child]
         if not team.is_left[child - table.shape.most_nodes]:
             n_left = nodes.n_rows[node] - n_left
         table.steps.settle(slots, node, n_left, size)
-        if words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0:
-            return
+    return TOGETHER if atomic_load(words, STOP) == 0 else STOPPED
 
 
 # --- parting and counting -------------------------------------------------------------------
@@ -218,9 +213,6 @@ def collect(slots, size, rank):
         child = int64(nodes.ahead[node])
         if nodes.slot[child] >= 0:
             steps.count_apart(slots, child, int64(nodes.slot[child]), size, rank)
-    if rank == 0 and table.rules.is_part:
-        words[WORD_MODE] = ADDING
-    barrier(words, size)
 
 
 @step(CountApart)

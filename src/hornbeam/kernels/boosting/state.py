@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.driver import Crew
 from hornbeam.kernels.frontier import Frontier
 from hornbeam.runtime.kernel import part
 from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8
@@ -193,7 +194,8 @@ class BoostBest(NamedTuple):
 class BoostTeam(NamedTuple):
     """What the threads share while they work on a node, and room of each thread."""
 
-    words: I8  # layout of runtime/atomics.py, then the words below
+    crew: Crew
+    words: I8  # of the crew, see below
     frontier: Frontier
     cells: I8  # histograms, slot by slot: the gradients of all cells, then the hessians
     sums: I8  # a histogram per thread, where threads share out rows
@@ -220,8 +222,8 @@ class BoostTeam(NamedTuple):
     best: BoostBest
 
 
-# BoostTeam.words beyond runtime/atomics.py and kernels/frontier.py: what threads count together,
-# or tell each other. These are the only numbered places.
+# BoostTeam.words beyond runtime/atomics.py, kernels/frontier.py and kernels/driver.py: what
+# threads count together, or tell each other. These are the only numbered places.
 WORD_FLAGS = 64  # next chunk of rows to be flagged
 WORD_MOVES = 72  # next chunk of rows to be moved
 WORD_COUNTS = 80  # next chunk of rows to be counted
@@ -241,12 +243,13 @@ WORD_LEAVES = 113
 WORD_FREE = 114  # free slots
 WORD_DRAWN = 115  # rows drawn for this tree
 WORD_JOBS = 116  # nodes that are worked on together
+WORD_DEPTH = 118  # of a symmetric tree so far
 WORD_LABEL = 117  # labels that their children have got
 N_WORDS = 128
 
-# WORD_MODE: what the team does next. Where there are other parts of the table, it comes up for air
-# at ADDING_ROOT and ADDING, for their sums to be added, and is called again to go on.
-PLANTING, ADDING_ROOT, SEARCHING, FLAGGING, COLLECTING, ADDING, FINISHED = range(7)
+# WORD_MODE: what the team does besides searching the nodes to be built. It lays out rows, parts a
+# large node, or parts and counts nodes ahead of their turn.
+PLANTING, SEARCHING, FLAGGING, COLLECTING = range(4)
 # WORD_HOW: threads share out columns or rows, or the histogram is there
 BY_ROWS, BY_COLUMNS, COUNTED = range(3)
 

@@ -1,7 +1,10 @@
-"""The growth loop of a symmetric tree: all nodes of a level are asked the same question.
+"""How symmetric trees grow: all nodes of a level are asked the same question.
 
-    search each feature: what do all nodes gain by a cut of it, taken together?   all threads
-    part the rows of every node by the best question                              one thread
+    take     all nodes from the frontier                                            one thread
+    scan     what do all nodes gain by a cut of a feature, taken together?         all threads
+    settle   part the rows of every node by the best question, make children        one thread
+
+These are the steps of the driver (kernels/driver.py).
 
 The trees of several scores share their questions: a gain is the sum over nodes and scores. A
 node of which a child would have too few rows does not take part. It stays as it is, and may
@@ -27,16 +30,17 @@ from hornbeam.kernels.boosting.partition import is_drawn, part_alone
 from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
-    FINISHED,
     LINE,
     MEMBER_WORDS,
     MISSING,
     NODES_AT,
+    PLANTING,
     ROWS_AT,
     SEARCHING,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
+    WORD_DEPTH,
     WORD_DRAWN,
     WORD_JOBS,
     WORD_LEAVES,
@@ -53,17 +57,24 @@ from hornbeam.kernels.boosting.state import (
     load_team,
     page_of,
 )
+from hornbeam.kernels.driver import (
+    FINISHED,
+    STOPPED,
+    TOGETHER,
+    ScanSums,
+    SettleSplits,
+    TakeNodes,
+)
 from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.kernels.state import ONE_AGAINST_REST
 from hornbeam.runtime.atomics import (
     STOP,
     atomic_add,
     atomic_load,
-    barrier,
     trailing_zeros,
 )
 from hornbeam.runtime.kernel import kernel, part, routine, step
-from hornbeam.runtime.pointers import F8, I4, I8, U8, bare
+from hornbeam.runtime.pointers import F8, I4, I8, U8
 from hornbeam.runtime.views import Slots, make_loader, width_of
 
 PLACES = 256  # room for codes and missing values
@@ -71,24 +82,6 @@ PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
 CUTS = 258  # room for the cuts of a feature, and some to spare
 N_GAINS = 2 * CUTS
 NO_PART = -math.inf  # gain of a node that a question does not split
-
-
-class Plant(Protocol):
-    """Make the root of all drawn rows."""
-
-    def __call__(self, slots: Slots) -> None: ...
-
-
-class OpenLevel(Protocol):
-    """Get ready for the question of a level."""
-
-    def __call__(self, slots: Slots, depth: int) -> None: ...
-
-
-class SearchLevel(Protocol):
-    """Search the features that a level may ask, with all threads."""
-
-    def __call__(self, slots: Slots, rank: int) -> None: ...
 
 
 class SearchQuestion(Protocol):
@@ -109,20 +102,10 @@ class CountEntries(Protocol):
     def __call__(self, slots: Slots, feature: int, rank: int) -> None: ...
 
 
-class AskQuestion(Protocol):
-    """Ask the best question that was found, and get ready for the next one."""
-
-    def __call__(self, slots: Slots, depth: int, size: int) -> None: ...
-
-
 class SymmetricSteps(NamedTuple):
     """The steps of symmetric trees beside those of `boosting.steps` that they share."""
 
-    plant: Plant
-    open_level: OpenLevel
-    search_level: SearchLevel
     search_question: SearchQuestion
-    ask: AskQuestion
     order_categories: OrderCategories | None = None
     count_entries: CountEntries | None = None
 
@@ -562,11 +545,11 @@ def search_question(slots, feature, n_sorted, rank):
                 note_question(table, level, question, rank, cut, side, some_missing)
 
 
-@step(SearchLevel)
-def search_level(slots, rank):
+@step(ScanSums)
+def search_level(slots, at, rank, size):
     """Search the features that the level may ask, one by one as threads are free."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
+    team, level = load_team(slots, at), load_level(slots, LEVEL_AT)
     before = 0.0
     for index in range(team.words[WORD_JOBS]):
         before += abs(objective_before(table, nodes, level, int64(team.job[index])))
@@ -729,20 +712,6 @@ def wait_for_question(table, nodes, team, node):
 
 
 @part
-def take_level(table, team):
-    """Take all nodes from the frontier: those that can take part in the next question."""
-    words, n_open = team.words, int64(0)
-    while words[WORD_WAITING] > 0:
-        team.job[n_open] = pop(team.frontier, words)
-        n_open += 1
-    words[WORD_JOBS] = n_open
-    words[WORD_SEARCH] = 0
-    words[WORD_MODE] = SEARCHING
-    if n_open == 0 or words[WORD_LEAVES] >= table.rules.max_leaves:
-        words[WORD_MODE] = FINISHED
-
-
-@part
 def label_rows(table, rows, nodes, team):
     """Note which open node holds each row of a sparse table."""
     n_rows, n_pages = table.shape.n_rows, table.shape.n_pages
@@ -756,35 +725,10 @@ def label_rows(table, rows, nodes, team):
                 team.holder[rows.row[source + j]] = index
 
 
-@step(OpenLevel)
-def open_level(slots, depth):
-    """Get ready for the question of a level: nodes, and features that it may ask.
-
-    Features are drawn for the level as for a node; its number is the depth, since there is
-    always a node of that number.
-    """
-    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    take_level(table, team)
-    if depth >= table.rules.max_depth:
-        team.words[WORD_MODE] = FINISHED
-    if team.words[WORD_MODE] == FINISHED:
-        return
-    if table.shape.is_sparse:
-        label_rows(table, rows, nodes, team)
-    if table.rules.draws_features:
-        kept = nodes.depth[depth]
-        nodes.depth[depth] = depth
-        table.steps.choose_features(slots, depth, 0)
-        nodes.depth[depth] = kept
-
-
-@step(Plant)
-def plant(slots):
+@part
+def plant(table, rows, nodes, team, level):
     """The root: all drawn rows."""
-    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, units = load_level(slots, LEVEL_AT), table.units
+    units = table.units
     width, root, n_drawn = 2 * level.n_scores, int64(0), int64(0)
     for k in range(width):
         level.left[k] = 0
@@ -817,20 +761,57 @@ def plant(slots):
         team.may_ask[int64(team.active[k])] = 1
     team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
     wait_for_question(table, nodes, team, root)
-    level.steps.open_level(slots, 0)
 
 
-@step(AskQuestion)
-def ask(slots, depth, size):
-    """Ask the best question that was found, and get ready for the next one."""
+@step(TakeNodes)
+def take_level(slots, at, size):
+    """Take all nodes that can take part in the next question, and the features it may ask.
+
+    Features are drawn for the level as for a node; its number is the depth, since there is
+    always a node of that number.
+    """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, at)
+    words, n_open = team.words, int64(0)
+    if words[WORD_MODE] == PLANTING:
+        plant(table, rows, nodes, team, load_level(slots, LEVEL_AT))
+        words[WORD_MODE] = SEARCHING
+    if atomic_load(words, STOP) != 0:
+        return STOPPED
+    while words[WORD_WAITING] > 0:
+        team.job[n_open] = pop(team.frontier, words)
+        n_open += 1
+    words[WORD_JOBS] = n_open
+    words[WORD_SEARCH] = 0
+    depth = words[WORD_DEPTH]
+    if (
+        n_open == 0
+        or words[WORD_LEAVES] >= table.rules.max_leaves
+        or depth >= table.rules.max_depth
+    ):
+        return FINISHED
+    if table.shape.is_sparse:
+        label_rows(table, rows, nodes, team)
+    if table.rules.draws_features:
+        kept = nodes.depth[depth]
+        nodes.depth[depth] = depth
+        table.steps.choose_features(slots, depth, 0)
+        nodes.depth[depth] = kept
+    return TOGETHER
+
+
+@step(SettleSplits)
+def ask(slots, at, size):
+    """Ask the best question that was found; without one nobody waits for another."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, at)
     level, n_groups = load_level(slots, LEVEL_AT), table.shape.n_groups
     best, first = level.best, int64(team.job[0])
     chosen = best_thread(best, size)
-    team.words[WORD_MODE] = FINISHED
-    if chosen < 0 or atomic_load(team.words, STOP) != 0:
+    if chosen < 0:
         return
+    depth = team.words[WORD_DEPTH]
+    team.words[WORD_DEPTH] = depth + 1
     feature = best.feature[LINE * chosen]
     direction = int64(0) if table.is_category[feature] else table.monotone[feature]
     extra = best.extra[LINE * chosen]
@@ -845,29 +826,10 @@ def ask(slots, depth, size):
     if table.is_category[feature]:
         take_absent_left(nodes, team, level, chosen)
     split_nodes(table, nodes, team, level, question)
-    for group in range(n_groups):  # those of the next question, see `open_level`
+    for group in range(n_groups):  # those of the next question, see `take_level`
         held = table.groups[group * table.shape.n_features + feature]
-        at = depth * n_groups + group
-        nodes.groups[at + n_groups] = nodes.groups[at] & held
-    level.steps.open_level(slots, depth + 1)
-
-
-@kernel
-def grow_symmetric(slots, rank, size):
-    """Grow the trees of all scores on their slopes; every thread of the team calls this."""
-    slots = bare(slots)
-    steps, words = load_level(slots, LEVEL_AT).steps, load_team(slots, TEAM_AT).words
-    depth = int64(0)
-    if rank == 0:
-        steps.plant(slots)
-    barrier(words, size)
-    while words[WORD_MODE] != FINISHED and atomic_load(words, STOP) == 0:
-        steps.search_level(slots, rank)
-        barrier(words, size)
-        if rank == 0:
-            steps.ask(slots, depth, size)
-        barrier(words, size)
-        depth += 1
+        here = depth * n_groups + group
+        nodes.groups[here + n_groups] = nodes.groups[here] & held
 
 
 PACK_SIGNATURE = types.void(types.Array(int64, 1, "C"), types.Array(float32, 1, "C"), int64)
