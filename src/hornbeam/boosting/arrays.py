@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hornbeam.boosting.defaults import LEAF
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain
 from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
 from hornbeam.data.pages import Page
@@ -11,7 +12,7 @@ from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.driver import Crew, DriverSteps
-from hornbeam.kernels.frontier import BEST_FIRST, Frontier, new_frontier
+from hornbeam.kernels.frontier import Frontier, new_frontier
 from hornbeam.kernels.state import CATEGORY_CODES
 from hornbeam.runtime.views import make_slots, new_arrays
 
@@ -129,7 +130,7 @@ def new_team(
         dict.fromkeys(names, 0) | lengths,
         crew=Crew(words, DriverSteps() if turn is None else turn),
         words=words,
-        frontier=new_frontier(BEST_FIRST, 0) if frontier is None else frontier,
+        frontier=new_frontier(LEAF, 0) if frontier is None else frontier,
         searched=new_arrays(s.BoostSearched, dict.fromkeys(s.BoostSearched._fields, room)),
         best=new_arrays(
             s.BoostBest,

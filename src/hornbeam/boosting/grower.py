@@ -14,7 +14,7 @@ import numpy as np
 
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
 from hornbeam.boosting.bundles import Bundles
-from hornbeam.boosting.defaults import LEAF
+from hornbeam.boosting.defaults import ALTERNATE, LEAF
 from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain, most_leaves
@@ -51,7 +51,7 @@ from hornbeam.kernels.boosting.sparse import (
 )
 from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.driver import ADDING, WORD_TURN, DriverSteps, drive, driver_kernels
-from hornbeam.kernels.frontier import ORDERS, new_frontier
+from hornbeam.kernels.frontier import new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -240,7 +240,7 @@ class BoostedGrower(TreeGrower):
         size = self.size
         self.team = new_team(
             turn,
-            new_frontier(ORDERS.get(rules.growth, ORDERS[LEAF]).code, max_leaves + 1),
+            new_frontier(LEAF if rules.growth == ALTERNATE else rules.growth, max_leaves + 1),
             size,
             cells=2 * n_cells * (n_slots + 1),
             sums=2 * n_cells * size if size > 1 else 0,

@@ -1,7 +1,7 @@
 """Grow symmetric trees: all nodes of a level, and the trees of all scores, ask one question.
 
 Few questions with many answers each: such trees are hard to fit to the noise of few rows, and
-every class profits by what the others say. See kernels/boosting/symmetric.py for the loop.
+every class profits by what the others say. See kernels/boosting/symmetric.py for the steps.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
+from hornbeam.boosting.defaults import LEVEL
 from hornbeam.boosting.grower import GrownTree, TreeGrower
 from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
 from hornbeam.boosting.scores import RowScores, paying_threads
@@ -25,7 +26,7 @@ from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.nodes import mark_sides
 from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.driver import DriverSteps, drive, driver_kernels
-from hornbeam.kernels.frontier import LEVEL_WISE, new_frontier
+from hornbeam.kernels.frontier import new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -73,7 +74,7 @@ class SymmetricGrower(TreeGrower):
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves, **lengths)
         self.team = new_team(
             _TURN,
-            new_frontier(LEVEL_WISE, max_leaves + 1),
+            new_frontier(LEVEL, max_leaves + 1),
             active=n_features,
             bundle=table.bundles.n_columns,
             bundle_start=table.bundles.n_columns + 1,

@@ -10,32 +10,38 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import float64, int64
 
 from hornbeam.dtypes import Array
 from hornbeam.runtime.kernel import part
 from hornbeam.runtime.pointers import F8, I4
-from hornbeam.runtime.views import new_arrays
 
 
 class Order(NamedTuple):
-    """An order of growth: its number, and which node is next."""
+    """An order of growth."""
 
     code: int
-    doc: str
+    by_gain: bool  # it must be known what a split gains before it is a node's turn
+    doc: str  # which node is next
 
 
 BEST_FIRST, LEVEL_WISE, DEPTH_FIRST = range(3)
 ORDERS = {
-    "leaf": Order(BEST_FIRST, "the one with the largest gain"),
-    "level": Order(LEVEL_WISE, "the shallowest"),
-    "depth": Order(DEPTH_FIRST, "the deepest"),
+    "leaf": Order(BEST_FIRST, True, "the one with the largest gain"),
+    "level": Order(LEVEL_WISE, False, "the shallowest"),
+    "depth": Order(DEPTH_FIRST, False, "the deepest"),
 }
+
+
+def list_orders() -> str:
+    """Which node is next in each order, for documentation."""
+    return ", ".join(f"{order.doc} ({growth!r})" for growth, order in ORDERS.items())
 
 
 @part
 def priority_of(order, depth, gain):
-    """What a node is worth that would gain so much by its split."""
+    """What a node is worth whose split gains so much: infinite where nobody has searched yet."""
     if order == BEST_FIRST:
         return float64(gain)
     if order == DEPTH_FIRST:
@@ -47,6 +53,7 @@ class Frontier(NamedTuple):
     """Nodes that wait: a heap with the next one on top."""
 
     order: int  # its code
+    by_gain: bool
     node: I4
     priority: F8
 
@@ -55,18 +62,18 @@ class Frontier(NamedTuple):
 WORD_WAITING = 41
 
 
-def new_frontier(order: int, most: int) -> Frontier:
-    """A frontier on which so many nodes may wait."""
-    frontier: Frontier = new_arrays(Frontier, {"node": most, "priority": most}, order=order)
-    return frontier
+def new_frontier(growth: str, most: int) -> Frontier:
+    """A frontier on which so many nodes may wait, in an order of `ORDERS`."""
+    order = ORDERS[growth]
+    return Frontier(order.code, order.by_gain, np.zeros(most, np.int32), np.zeros(most))
 
 
 def longer(frontier: Frontier, most: int) -> Frontier:
     """The same nodes on a frontier with more room."""
-    other = new_frontier(frontier.order, most)
-    other.node[: len(frontier.node)] = frontier.node
-    other.priority[: len(frontier.node)] = frontier.priority
-    return other
+    node, priority = np.zeros(most, np.int32), np.zeros(most)
+    node[: len(frontier.node)] = frontier.node
+    priority[: len(frontier.node)] = frontier.priority
+    return frontier._replace(node=node, priority=priority)
 
 
 def begin_with(frontier: Frontier, words: Array, node: int) -> None:

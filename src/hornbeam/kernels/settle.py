@@ -8,7 +8,7 @@ from numba import int64
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.driver import SettleSplits
-from hornbeam.kernels.frontier import BEST_FIRST, push
+from hornbeam.kernels.frontier import push
 from hornbeam.kernels.split import ask_about_node, is_small
 from hornbeam.kernels.state import (
     CLOSED,
@@ -144,7 +144,7 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):
     """
     nodes.state[node] = SPLIT
     frontier, words = desk.frontier, desk.words
-    may_set_aside = not problem.tiled and frontier.order != BEST_FIRST
+    may_set_aside = not problem.tiled and not frontier.by_gain
     for branch in range(2):
         new = nodes.child[node] + branch
         if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
@@ -193,7 +193,7 @@ def settle_node(slots, at, size):
     nodes.state[node] = CLOSED
     if not make_split(slots, problem, rows, nodes, node, scratch, desk, at, size, shared):
         return
-    if desk.frontier.order == BEST_FIRST:
+    if desk.frontier.by_gain:
         nodes.state[node] = READY
         push(desk.frontier, desk.words, node, nodes.depth[node], nodes.gain[node])
     else:

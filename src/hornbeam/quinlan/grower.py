@@ -19,7 +19,7 @@ from hornbeam.chance import find_many
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import LABEL, LEAF, NO_CHILD, ROW, Array
 from hornbeam.kernels.driver import Crew, DriverSteps, drive, driver_kernels
-from hornbeam.kernels.frontier import DEPTH_FIRST, begin_with, longer, new_frontier
+from hornbeam.kernels.frontier import begin_with, longer, new_frontier
 from hornbeam.kernels.quinlan import state as s
 from hornbeam.kernels.quinlan.groups import group_categories
 from hornbeam.kernels.quinlan.grow import refill, search_features, settle_node, take_node
@@ -84,7 +84,7 @@ class Grown:
     # --- growing ------------------------------------------------------------------------
 
     def grow(self, n_jobs: int | None) -> None:
-        """Run the growth loop until the tree is complete."""
+        """Run the driver until the tree is complete."""
         n_pairs = self.codes.n_rows * self.table.n_features
         seconds = n_pairs * _SECONDS_PER_PAIR
         size = thread_count(n_jobs, seconds if n_pairs >= _TOGETHER else 0.0)
@@ -354,7 +354,7 @@ def _make_found(table: s.QuinlanTable) -> s.QuinlanFound:
     return s.QuinlanFound(
         crew=Crew(words, _TURN),
         words=words,
-        frontier=new_frontier(DEPTH_FIRST, table.capacity.nodes),
+        frontier=new_frontier("depth", table.capacity.nodes),
         gain=np.zeros(n_features),
         info=np.zeros(n_features),
         cut=np.zeros(n_features, np.int64),

@@ -1,7 +1,7 @@
 """Grow a tree from codes: set the stage for the kernels, and run them.
 
-`grow_nodes` lays out the rows and runs the growth loop (kernels/grow.py) on as many threads
-as pay; tree/build.py turns what it leaves behind into a `Tree`.
+`grow_nodes` lays out the rows and runs the driver (kernels/driver.py) on as many threads as
+pay; tree/build.py turns what it leaves behind into a `Tree`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WO
 from hornbeam.kernels import state as s
 from hornbeam.kernels.driver import FINISHED, FULL, WORD_TURN, Crew, drive
 from hornbeam.kernels.frontier import (
-    ORDERS,
     WORD_WAITING,
     Frontier,
     begin_with,
@@ -101,7 +100,7 @@ class Target:
 def grow_nodes(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
 ) -> s.Nodes:
-    """Run the growth loop; its working memory is free again when this returns."""
+    """Run the driver; its working memory is free again when this returns."""
     rows = Layout(target, criterion).rows(target.weight)
     n_rows = len(rows.row)
     size = thread_count(n_jobs, growth_seconds(n_rows, len(codes.n_codes), rules))
@@ -190,7 +189,7 @@ class Stage:
         self._slots: list[tuple[Array, Array]] = []  # of each thread: for the table, for its tile
 
     def _new_desk(self, words: Array, size: int, most_nodes: int) -> s.Desk:
-        frontier = new_frontier(ORDERS[self.rules.growth].code, most_nodes)
+        frontier = new_frontier(self.rules.growth, most_nodes)
         return _make_desk(self.problem, words, frontier, size)
 
     def grow(

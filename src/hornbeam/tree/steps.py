@@ -19,6 +19,7 @@ from hornbeam.kernels.block import grow_block, part_groups, part_value_groups
 from hornbeam.kernels.constraints import hand_on_bounds
 from hornbeam.kernels.driver import DriverSteps, driver_kernels
 from hornbeam.kernels.features import plan_all, plan_drawn
+from hornbeam.kernels.frontier import ORDERS
 from hornbeam.kernels.grow import search_node, take_node
 from hornbeam.kernels.lanes import BLOCK_LANES
 from hornbeam.kernels.order import sort_rows
@@ -188,7 +189,7 @@ def grows_blocks(
     criterion: Criterion, rules: GrowthRules, codes: Codes, problem: s.Problem
 ) -> bool:
     """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
-    usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
+    usual = rules.random_cuts and rules.monotone is None and not ORDERS[rules.growth].by_gain
     wary = rules.category_split in WARY or not codes.is_category.any()
     # Blocks round sums of values otherwise than the loop, which may grow small nodes, too, where
     # several threads share a tree. Only forests, with one thread a tree, have the values.
