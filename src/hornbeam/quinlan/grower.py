@@ -356,6 +356,7 @@ def _make_found(table: s.QuinlanTable) -> s.QuinlanFound:
         words=words,
         frontier=new_frontier("depth", table.capacity.nodes),
         gain=np.zeros(n_features),
+        unproven=np.zeros(n_features),
         info=np.zeros(n_features),
         cut=np.zeros(n_features, np.int64),
     )

@@ -66,7 +66,9 @@ def choose_feature(table, nodes, found, node):
     """The feature to split on, -1 for none.
 
     C4.5 takes the best gain ratio among the features whose gain is at least the average;
-    ID3 takes the best gain, unless its share of the whole tree's weight is too small.
+    ID3 takes the best gain, unless its share of the whole tree's weight is too small. Where no
+    feature gains anything, C4.5 takes the best ratio of categories that have proven nothing:
+    together with another feature they may still tell.
     """
     n_features, ratio = table.n_features, table.settings.by_ratio
     total, count = 0.0, int64(0)
@@ -83,6 +85,11 @@ def choose_feature(table, nodes, found, node):
         worth = gain / info if ratio else gain
         if worth > best + TIE:
             best, chosen = worth, feature
+    for feature in range(n_features if chosen < 0 else 0):
+        gain, info = found.unproven[feature], found.info[feature]
+        if gain > TIE and info > TIE and gain / info > best + TIE:
+            best, chosen = gain / info, feature
+            found.gain[feature] = gain
     if chosen >= 0:
         relative = found.gain[chosen] * nodes.weight[node] / table.root_weight
         if relative < table.settings.min_decrease:
@@ -149,7 +156,7 @@ def search_features(slots, at, rank, size):
         feature = claim(words, NEXT_TASK, 1, size == 1)
         if feature >= table.n_features or atomic_load(words, STOP) != 0:
             return
-        found.gain[feature] = -1.0
+        found.gain[feature], found.unproven[feature] = -1.0, 0.0
         if table.is_category[feature]:
             table.steps.search_category(slots, node, feature, first, last)
         else:

@@ -129,6 +129,7 @@ class QuinlanFound(NamedTuple):
     words: I8  # of the crew, see below
     frontier: Frontier  # the nodes on the stack
     gain: F8  # below 0: no split of this feature is allowed
+    unproven: F8  # gain of categories that explain no more than chance, where nothing else gains
     info: F8  # entropy of the split itself
     cut: I8
 
