@@ -83,6 +83,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     """What all three share."""
 
     _task: str
+    _called: str  # by those whose engine this is
     loss: Any
     n_estimators: int
     learning_rate: float | Auto
@@ -126,6 +127,11 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     colsample_bynode_: float
     history_: dict[str, Array]
     calibration_: Array  # only if it was asked for
+
+    @property
+    def _name(self) -> str:
+        """What errors call the estimator: its class, or what stands in front of it."""
+        return self.__dict__.get("_called", type(self).__name__)
 
     # --- fitting --------------------------------------------------------------------
 
@@ -260,7 +266,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         table = read_table(
             given.X,
             given.sample_weight,
-            type(self).__name__,
+            self._name,
             self.categorical_features,
             self.unseen,
             schema=None if before is None else before.schema_,
@@ -306,7 +312,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         if valid.X is None or valid.y is None:
             raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
         try:
-            name, schema = type(self).__name__, fitted["schema_"]
+            name, schema = self._name, fitted["schema_"]
             read = read_table(valid.X, valid.sample_weight, name, schema=schema)
             watched = self._read_rows(valid, read, fitted, True)
             loss.check_target(watched.target)
@@ -586,7 +592,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """Scores of each row, (n_rows, n_scores)."""
         if "ensemble_" not in self.__dict__:
             check_is_fitted(self)
-        name, X = type(self).__name__, self._features(X)
+        name, X = self._name, self._features(X)
         if self.schema_.takes_as_is(X, name):
             scores = self.ensemble_.scores(X, self.n_jobs)
             if scores is not None:
@@ -597,7 +603,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
-        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        matrix = self.schema_.read(self._features(X), self._name)
         every = self.ensemble_.n_scores
         for scores in self.ensemble_.staged_scores(matrix, self.n_jobs, every):
             assert scores is not None  # read has refused infinite values
@@ -622,7 +628,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         array of int32 of shape (n_samples, n_trees)
         """
         check_is_fitted(self)
-        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        matrix = self.schema_.read(self._features(X), self._name)
         leaves = self.ensemble_.leaves(matrix, self.n_jobs)
         assert leaves is not None  # read has refused infinite values
         return leaves

@@ -153,7 +153,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.n_jobs = n_jobs
 
     def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
-        values = read_one_column(y, type(self).__name__)
+        values = read_one_column(y, self._name)
         fitted["n_outputs_"] = 1
         return values, weight
 
@@ -317,7 +317,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.n_jobs = n_jobs
 
     def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
-        name = type(self).__name__
+        name = self._name
         classes = read_classes(y, name)
         if len(classes.names) > 1:
             raise ValueError(

@@ -57,20 +57,24 @@ def read_rows(X: Any, estimator: Any, fitted: bool) -> TableRows:
     -------
     TableRows
     """
-    table = open_table(X, type(estimator).__name__)
+    rows = open_rows(X, type(estimator).__name__)
+    known = getattr(estimator, "feature_names_in_", None) if fitted and rows.is_frame else None
+    if known is not None and set(known) == set(rows.table.columns):
+        rows = TableRows(rows.table.select(list(known)), True)
+    native = rows.table.to_native() if rows.is_frame else rows.table
+    validate_data(estimator, native, reset=not fitted, skip_check_array=True)
+    return rows
+
+
+def open_rows(X: Any, name: str) -> TableRows:
+    """A table as rows and columns; ``name`` is who asks, in errors."""
+    table = open_table(X, name)
     if isinstance(table, FrameTable):
-        frame = table.frame
-        known = getattr(estimator, "feature_names_in_", None) if fitted else None
-        if known is not None and set(known) == set(frame.columns):
-            frame = frame.select(list(known))
-        validate_data(estimator, frame.to_native(), reset=not fitted, skip_check_array=True)
-        return TableRows(frame, True)
+        return TableRows(table.frame, True)
     if isinstance(table, ArrayTable):
         values: Any = table.values if table.mask is None else _unmasked(table.values, table.mask)
-    else:
-        values = table.values.tocsr()
-    validate_data(estimator, values, reset=not fitted, skip_check_array=True)
-    return TableRows(values, False)
+        return TableRows(values, False)
+    return TableRows(table.values.tocsr(), False)
 
 
 def _unmasked(values: Array, mask: Array) -> Array:

@@ -1,0 +1,174 @@
+"""scikit-learn's own tests of trees and ensembles, with only the import changed.
+
+``python -m benchmarks.sklearn_tests [FILE ...]`` takes the test files from the installed
+scikit-learn, lets them import from `hornbeam.compat.sklearn` what that has, runs them in a
+temporary folder and lists what fails by reason. Nothing of scikit-learn is kept.
+
+Names of private modules stay scikit-learn's own. Tests of these, and of numbers that follow from
+one stream of random numbers, say nothing about hornbeam: `OF_INTERNALS` lists them with the
+reason, which docs/adr/008 repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import sklearn
+
+import hornbeam.compat.sklearn as compat
+
+ROOT = Path(sklearn.__file__).parent
+ROOMS = ("sklearn.tree", "sklearn.ensemble")
+_HIST = "ensemble/_hist_gradient_boosting/tests"
+FILES = {
+    "tree": "tree/tests/test_tree.py",
+    "export": "tree/tests/test_export.py",
+    "split": "tree/tests/test_split.py",
+    "monotonic": "tree/tests/test_monotonic_tree.py",
+    "forest": "ensemble/tests/test_forest.py",
+    "bagging": "ensemble/tests/test_bagging.py",
+    "iforest": "ensemble/tests/test_iforest.py",
+    "boosting": "ensemble/tests/test_gradient_boosting.py",
+    "hist": f"{_HIST}/test_gradient_boosting.py",
+    "hist_monotonic": f"{_HIST}/test_monotonic_constraints.py",
+    "warm_start": f"{_HIST}/test_warm_start.py",
+}
+
+# file:test (a regular expression) -> why it says nothing about hornbeam
+OF_INTERNALS: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One test: its file and name, how it ended, and what was said if it failed."""
+
+    file: str
+    test: str
+    result: str  # passed, failed or skipped
+    message: str
+
+    @property
+    def excuse(self) -> str | None:
+        """Why the test says nothing about hornbeam, if it does not."""
+        name = f"{self.file}:{self.test}"
+        return next((why for who, why in OF_INTERNALS.items() if re.fullmatch(who, name)), None)
+
+
+def with_our_import(source: str) -> str:
+    """A test file that imports what `hornbeam.compat.sklearn` has from there."""
+    tree = ast.parse(source)
+    lines = source.splitlines(keepends=True)
+    for node in reversed([node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]):
+        if node.module == "sklearn" and any(name.name == "tree" for name in node.names):
+            names = ", ".join(_said(name) for name in node.names if name.name != "tree")
+            changed = f"from sklearn import {names}\nimport hornbeam.compat.sklearn as tree\n"
+        elif node.module in ROOMS:
+            ours = [_said(name) for name in node.names if name.name in compat.__all__]
+            theirs = [_said(name) for name in node.names if name.name not in compat.__all__]
+            changed = _import("hornbeam.compat.sklearn", ours) + _import(node.module, theirs)
+        else:
+            continue
+        indent = " " * node.col_offset
+        assert node.end_lineno is not None
+        lines[node.lineno - 1 : node.end_lineno] = [
+            indent + line for line in changed.splitlines(keepends=True)
+        ]
+    return "".join(lines)
+
+
+def _said(name: ast.alias) -> str:
+    return name.name if name.asname is None else f"{name.name} as {name.asname}"
+
+
+def _import(module: str, names: list[str]) -> str:
+    return f"from {module} import {', '.join(names)}\n" if names else ""
+
+
+def run(names: Iterable[str], options: list[str]) -> list[Outcome]:
+    """Run some of the files and read what became of each test."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "conftest.py").write_text("from sklearn.conftest import *\n", encoding="utf-8")
+        for name in names:
+            source = (ROOT / FILES[name]).read_text(encoding="utf-8")
+            (folder / f"test_{name}.py").write_text(with_our_import(source), encoding="utf-8")
+        report = folder / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+        command += ["--import-mode=importlib", f"--junitxml={report}", *options, str(folder)]
+        environment = {**os.environ, "SKLEARN_SKIP_NETWORK_TESTS": "1"}
+        subprocess.run(command, check=False, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+        cases = ElementTree.parse(report).getroot().iter("testcase")
+        return [_outcome(case) for case in cases]
+
+
+def _outcome(case: ElementTree.Element) -> Outcome:
+    file = (case.get("classname") or "").rpartition("test_")[2]
+    for result in ("failure", "error", "skipped"):
+        found = case.find(result)
+        if found is not None:
+            message = (found.get("message") or "").strip() + "\n" + (found.text or "")
+            kind = "skipped" if result == "skipped" else "failed"
+            return Outcome(file, case.get("name") or "", kind, message)
+    return Outcome(file, case.get("name") or "", "passed", "")
+
+
+def show(outcomes: list[Outcome], verbose: bool) -> None:
+    """Print failures by reason, and how many tests pass."""
+    reasons = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.result == "failed" and outcome.excuse is None:
+            reasons[_reason(outcome.message)].append(outcome)
+    for reason, failed in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        print(f"{len(failed):4}  {reason}")
+        names = sorted({f"{outcome.file}:{outcome.test}" for outcome in failed})
+        for name in names if verbose else sorted({name.split("[")[0] for name in names}):
+            print(f"        {name}")
+    excused = [outcome for outcome in outcomes if outcome.excuse is not None]
+    counted = [outcome for outcome in outcomes if outcome.excuse is None]
+    passed, failed = (
+        sum(outcome.result == result for outcome in counted) for result in ("passed", "failed")
+    )
+    share = passed / max(1, passed + failed)
+    print(f"{passed} pass, {failed} fail ({share:.1%} pass); {len(excused)} are of internals")
+    for why in sorted({outcome.excuse for outcome in excused if outcome.excuse}):
+        few = [outcome.result for outcome in excused if outcome.excuse == why]
+        print(f"{len(few):4} ({few.count('passed')} pass)  {why}")
+
+
+def _reason(message: str) -> str:
+    """The first line of an error without the numbers in it."""
+    first = message.splitlines()[0] if message else "no message"
+    return re.sub(r"\d[\d.e+-]*", "#", re.sub(r"0x[0-9a-f]+", "#", first))[:150]
+
+
+def main() -> int:
+    """Run; the status is 1 if any test fails that is not one of internals."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", help=f"of {', '.join(FILES)}; none: all")
+    parser.add_argument("--verbose", action="store_true", help="each test with its parameters")
+    parser.add_argument("--log", type=Path, help="write the messages of all failures there")
+    parser.add_argument("-k", help="as in pytest")
+    parser.add_argument("-n", default="0", help="processes, as in pytest-xdist")
+    chosen = parser.parse_args()
+    options = ["-n", chosen.n] + (["-k", chosen.k] if chosen.k else [])
+    outcomes = run(chosen.files or FILES, options)
+    show(outcomes, chosen.verbose)
+    if chosen.log:
+        failed = [f"== {o.file}:{o.test}\n{o.message}" for o in outcomes if o.result == "failed"]
+        chosen.log.write_text("\n".join(failed), encoding="utf-8")
+    return int(any(o.result == "failed" and o.excuse is None for o in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

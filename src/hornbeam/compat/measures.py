@@ -1,0 +1,31 @@
+"""Losses of a fitted engine that nobody measured while it was fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hornbeam.boosting.rows import Given
+from hornbeam.data.reader import read_table
+from hornbeam.dtypes import Array
+from hornbeam.losses import total_loss
+
+
+def mean_loss(engine: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The loss before the first round, as a mean over rows."""
+    start = engine.ensemble_.start
+    return next(mean_losses(engine, X, y, sample_weight, [np.tile(start, (len(y), 1))]))
+
+
+def mean_losses(
+    engine: Any, X: Any, y: Any, sample_weight: Any, staged: Iterable[Array]
+) -> Iterator[float]:
+    """The loss of rows at some scores of theirs, each (n_rows, n_scores)."""
+    read = read_table(X, sample_weight, engine._name, schema=engine.schema_)
+    rows = engine._read_rows(Given(X, y, sample_weight), read, vars(engine), True)
+    loss, counted = engine._resolve_loss(rows, vars(engine)), read.weight > 0
+    for scores in staged:
+        at = scores[counted].T
+        yield total_loss(loss, rows.target, rows.weight, at) / float(rows.weight.sum())
