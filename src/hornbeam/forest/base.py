@@ -134,7 +134,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
         kin = Kin.read(groups, time, table.n_rows)
         bags = Bags.of(seed, task.target.weight, n_draws, kin)
-        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws}
+        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws, "bags_": bags}
         self._check_fits(earlier, fitted)
         task = self._settle(task, bags, earlier, fitted)
         self._grow(task, bags, y, earlier, fitted)
@@ -311,6 +311,34 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """The trees as estimators, each made when it is asked for."""
         check_is_fitted(self)
         return ForestTrees(self)
+
+    @property
+    def estimator_(self) -> CartTree:
+        """A tree as the forest grows them, not fitted."""
+        check_is_fitted(self)
+        return self._template()
+
+    @property
+    def estimators_samples_(self) -> list[Array]:
+        """Which training rows each tree was grown on; drawn again, as in the fit."""
+        check_is_fitted(self)
+        if "bags_" not in self.__dict__:
+            raise AttributeError(
+                "This forest comes from a model file, which does not hold which rows had a weight "
+                "or belonged together, so the rows of its trees cannot be drawn again."
+            )
+        every = np.arange(self.n_rows_in_)
+        counts = (self.bags_.counts(tree) for tree in range(self.store_.n_trees))
+        return [np.repeat(every, count) for count in counts]
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, index: int) -> CartTree:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[CartTree]:
+        return iter(self.estimators_)
 
     def _tree(self, number: int) -> CartTree:
         """One tree as a fitted estimator."""

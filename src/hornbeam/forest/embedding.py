@@ -88,8 +88,8 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         max_depth: int | None = 5,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,

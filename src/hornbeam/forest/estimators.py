@@ -276,8 +276,8 @@ class RandomForestClassifier(ForestClassifier):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",
@@ -392,8 +392,8 @@ class RandomForestRegressor(ForestRegressor):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",
@@ -505,8 +505,8 @@ class ExtraTreesClassifier(ForestClassifier):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",
@@ -620,8 +620,8 @@ class ExtraTreesRegressor(ForestRegressor):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",

@@ -104,7 +104,9 @@ class OutOfBag:
         if self.classifier and self.n_outputs > 1:
             assert isinstance(self.classes, list)
             counts = np.cumsum([len(c) for c in self.classes])[:-1]
-            return {**found, name: np.split(self.means, counts, axis=1)}
+            blocks = np.split(self.means, counts, axis=1)
+            alike = len({block.shape for block in blocks}) == 1
+            return {**found, name: np.stack(blocks, axis=2) if alike else blocks}
         one_value = not self.classifier and self.n_outputs == 1
         return {**found, name: self.means[:, 0] if one_value else self.means}
 

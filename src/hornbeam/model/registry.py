@@ -21,6 +21,8 @@ MODULES = {
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "ExtraTreeClassifier": "hornbeam.tree.extra",
+    "ExtraTreeRegressor": "hornbeam.tree.extra",
     "ExtraTreesClassifier": "hornbeam.forest.estimators",
     "ExtraTreesRegressor": "hornbeam.forest.estimators",
     "GradientBoostingClassifier": "hornbeam.boosting.estimators",
