@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import hornbeam as hb
+from hornbeam.boosting.arrays import make_pages
 from hornbeam.boosting.grower import BoostedGrower
 from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores
@@ -242,9 +243,10 @@ def entries_and_bytes(n_rows: int, n_features: int, n_entries: int) -> tuple[int
     scores.take_slopes(1)
     grower = BoostedGrower(table, BoostRules(max_leaf_nodes=4), scores, 1)
     grower.grow(0, np.arange(n_features))
-    kept = [*grower.table, *grower.rows, *grower.nodes, *grower.team, *grower.team.best]
+    (page,) = make_pages(table)
+    kept = [*page, *grower.table, *grower.rows, *grower.nodes, *grower.team, *grower.team.best]
     n_bytes = sum(array.nbytes for array in kept if isinstance(array, np.ndarray))
-    return len(grower.table.entry_cell), n_bytes
+    return len(page.entry_cell), n_bytes
 
 
 @pytest.mark.mission("X5")

@@ -217,6 +217,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
 
     def _splits(self, rows: TrainingRows, random: Any) -> Splits:
         """Whole queries."""
+        assert rows.groups is not None  # a ranker reads its queries first
         sizes = np.diff(rows.groups)
         queries = np.repeat(np.arange(len(sizes)), sizes)
         return Splits(len(rows.target), random, kin=rows.kin.joined(queries))

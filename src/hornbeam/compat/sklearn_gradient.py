@@ -19,7 +19,7 @@ from hornbeam.boosting.engine import RoundReport
 from hornbeam.boosting.estimators import GradientBoostingClassifier as ClassifierEngine
 from hornbeam.boosting.estimators import GradientBoostingRegressor as RegressorEngine
 from hornbeam.boosting.trees import tree_estimators
-from hornbeam.combine.bagging.tables import TableRows, open_rows
+from hornbeam.combine.tables import TableRows, open_rows
 from hornbeam.compat.adapter import Adapter, ClassifierMethods, RegressorMethods
 from hornbeam.compat.translation import (
     Known,

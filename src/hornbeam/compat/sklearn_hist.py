@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from hornbeam.boosting.engine import RoundReport
 from hornbeam.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from hornbeam.combine.bagging.tables import TableRows, open_rows
+from hornbeam.combine.tables import TableRows, open_rows
 from hornbeam.compat.adapter import Adapter, ClassifierMethods, RegressorMethods
 from hornbeam.compat.measures import mean_loss
 from hornbeam.compat.translation import (

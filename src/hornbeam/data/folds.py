@@ -329,6 +329,7 @@ class Splits:
 
     def _time_borders(self, shares: list[float]) -> Array:
         """The first times of blocks that begin after about these shares of the rows."""
+        assert self.kin.time is not None
         times, counts = np.unique(self.kin.time, return_counts=True)
         if len(times) <= len(shares):
             raise ValueError(
@@ -347,6 +348,7 @@ class Splits:
     @cached_property
     def _group_numbers(self) -> Array:
         """The groups of these rows, without gaps."""
+        assert self.kin.groups is not None
         return np.unique(self.kin.groups, return_inverse=True)[1]
 
     def _deal(self, shares: list[float]) -> Array:

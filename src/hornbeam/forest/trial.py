@@ -193,7 +193,7 @@ class _Part:
 
     @classmethod
     def of(cls, task: Task, bags: Bags, rows: Array, key: int) -> _Part:
-        part, n_all = task.chosen(rows), np.count_nonzero(task.target.weight)
+        part, n_all = task.chosen(rows), int(np.count_nonzero(task.target.weight))
         n_draws = -(-bags.n_draws * len(rows) // n_all)  # none only if the forest draws none
         return cls(part, Bags.of(key, part.target.weight, n_draws, bags.kin.chosen(rows)))
 

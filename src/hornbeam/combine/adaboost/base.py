@@ -16,7 +16,7 @@ import hornbeam.combine.adaboost.parameters  # noqa: F401  (declares what the es
 from hornbeam.combine.adaboost.members import Members, make_members
 from hornbeam.combine.adaboost.rounds import Round
 from hornbeam.combine.adaboost.savable import SavableAdaBoost
-from hornbeam.combine.bagging.tables import TableRows, read_rows
+from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.folds import Kin, Split, Splits
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import Array

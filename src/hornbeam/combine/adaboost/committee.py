@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.combine.adaboost.members import class_numbers, is_tree
 from hornbeam.combine.adaboost.rounds import LEAST
-from hornbeam.combine.bagging.members import member_shares
-from hornbeam.combine.bagging.tables import read_rows
+from hornbeam.combine.members import member_shares
+from hornbeam.combine.tables import read_rows
 from hornbeam.dtypes import Array
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.ensemble import Ensemble

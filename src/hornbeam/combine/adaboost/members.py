@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from hornbeam.combine.bagging.members import member_shares
-from hornbeam.combine.bagging.tables import TableRows
+from hornbeam.combine.members import member_shares
+from hornbeam.combine.tables import TableRows
 from hornbeam.data.schema import identities_are_known
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import Array

@@ -9,14 +9,10 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from numbers import Integral
 from typing import Any
 
-import joblib
 import numpy as np
-from joblib.parallel import ThreadingBackend, get_active_backend
-from sklearn import config_context, get_config
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -27,21 +23,20 @@ from sklearn.base import (
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from hornbeam.chance import are_many
-from hornbeam.combine.bagging.members import (
-    fit_member,
+from hornbeam.combine.bagging.parameters import KINDS
+from hornbeam.combine.bagging.samples import fit_member
+from hornbeam.combine.bagging.savable import SavableBagging
+from hornbeam.combine.jobs import run_jobs
+from hornbeam.combine.members import (
     member_classes,
     member_decision,
     member_shares,
     member_values,
 )
-from hornbeam.combine.bagging.parameters import KINDS
-from hornbeam.combine.bagging.savable import SavableBagging
-from hornbeam.combine.bagging.tables import TableRows, read_rows
+from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
@@ -58,7 +53,6 @@ from hornbeam.model.registry import is_registered, register_estimator
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
-from hornbeam.runtime.team import run_in_order, thread_count
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hornbeam.tree.scaling import Totals, scaled_r2
 
@@ -221,49 +215,8 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
                 members.append(member)
                 bar.show(len(members))
 
-            self._run(fit_member, arguments, n_members, keep)
+            run_jobs(fit_member, arguments, n_members, keep, self.n_jobs)
         return members
-
-    def _run(
-        self,
-        job: Callable[..., Any],
-        arguments: Callable[[int], tuple[Any, ...]],
-        n_calls: int,
-        use: Callable[[Any], None],
-    ) -> None:
-        """Call ``job(*arguments(i), alone)`` for every i, several at a time; use results in order.
-
-        Several at a time means that each has one thread: the threads of a member and those of
-        the libraries it calls would only fight for the cores.
-        """
-        n_jobs = self._n_jobs()
-        if n_jobs == 1:
-            for number in range(n_calls):
-                use(job(*arguments(number), True))
-            return
-        backend, _ = get_active_backend(prefer="threads")
-        with threadpool_limits(limits=1):
-            if isinstance(backend, ThreadingBackend):
-                config = get_config()  # threads begin with scikit-learn's defaults
-
-                def call(number: int) -> Any:
-                    with config_context(**config):
-                        return job(*arguments(number), False)
-
-                run_in_order(call, n_calls, n_jobs, use)
-                return
-            parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-            calls = (delayed(job)(*arguments(number), False) for number in range(n_calls))
-            with closing(parallel(calls)) as results:
-                for result in results:
-                    use(result)
-
-    def _n_jobs(self) -> int:
-        """How many members are fitted at a time; joblib may have been told by the user."""
-        try:
-            return int(joblib.effective_n_jobs(self.n_jobs))
-        except ValueError:  # of the number of cores that the environment sets
-            return thread_count(self.n_jobs, 0.0)
 
     # --- out of bag -------------------------------------------------------------------
 
@@ -293,7 +246,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             total.add(values.reshape(len(values), -1), told)
             count[told] += 1
 
-        self._run(predict, arguments, len(some), add)
+        run_jobs(predict, arguments, len(some), add, self.n_jobs)
         if not count.all():
             warnings.warn(
                 f"{np.count_nonzero(count == 0)} of {rows.n_rows} rows were seen by every member, "
@@ -340,7 +293,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             total = total or Totals(values.shape)
             total.add(values)
 
-        self._run(predict, arguments_of, len(members), add)
+        run_jobs(predict, arguments_of, len(members), add, self.n_jobs)
         assert total is not None  # an ensemble has members
         return total.mean(len(members))
 

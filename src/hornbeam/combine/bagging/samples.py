@@ -1,0 +1,44 @@
+"""Fit a member of bagging on its sample, on any thread or in another process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from hornbeam.combine.members import free_threads, set_seeds
+from hornbeam.combine.tables import TableRows
+from hornbeam.data.sampling import Sampler
+from hornbeam.data.schema import identities_are_known
+from hornbeam.dtypes import Array
+from hornbeam.notices import silenced
+
+
+def fit_member(
+    estimator: Any,
+    rows: TableRows,
+    target: Array,
+    sampler: Sampler,
+    number: int,
+    weighs: bool,
+    alone: bool,
+) -> Any:
+    """Fit a clone of the estimator on the sample with this number.
+
+    With ``weighs`` a row that was drawn repeatedly is there once, and weighs as much.
+    ``alone`` means that no other member is fitted at the same time, so that this one may use
+    as many threads as it likes.
+    """
+    member = clone(estimator)
+    set_seeds(member, np.random.default_rng([sampler.seed, number]))
+    chosen, more = sampler.rows(number, 1)[0], {}
+    if weighs:
+        chosen, counts = np.unique(chosen, return_counts=True)
+        more = {"sample_weight": counts.astype(np.float64)}
+    sample = rows.part(chosen, sampler.features(number, 1)[0])
+    free = [] if alone else free_threads(member)
+    member.set_params(**dict.fromkeys(free, 1))
+    with silenced(number > 0), identities_are_known():
+        member.fit(sample, target[chosen], **more)
+    return member.set_params(**dict.fromkeys(free, None))
