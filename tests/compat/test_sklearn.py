@@ -7,8 +7,11 @@ import inspect
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.ensemble
+import sklearn.neighbors
+import sklearn.tree
 from sklearn.datasets import make_classification, make_regression
 
 import hornbeam as hb
@@ -19,6 +22,15 @@ CLASSES = make_classification(200, 5, n_informative=4, n_redundant=0, random_sta
 PAIRS = [
     (compat.HistGradientBoostingRegressor, REGRESSION),
     (compat.HistGradientBoostingClassifier, CLASSES),
+]
+THREE = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+GRADIENT = [
+    (compat.GradientBoostingRegressor, {}, REGRESSION),
+    (compat.GradientBoostingRegressor, {"loss": "absolute_error"}, REGRESSION),
+    (compat.GradientBoostingRegressor, {"loss": "quantile", "alpha": 0.7}, REGRESSION),
+    (compat.GradientBoostingClassifier, {}, CLASSES),
+    (compat.GradientBoostingClassifier, {"loss": "exponential"}, CLASSES),
+    (compat.GradientBoostingClassifier, {}, THREE),
 ]
 
 
@@ -101,3 +113,134 @@ def test_errors_name_the_class_that_the_user_wrote(cls, data):
         cls(max_iter=0).fit(X, y)
     with pytest.raises(ValueError, match=r"scoring='accuracy'\).*leave scoring='loss'"):
         cls(scoring="accuracy").fit(X, y)
+
+
+def peer_of(cls):
+    return getattr(sklearn.ensemble, cls.__name__)
+
+
+@pytest.mark.parametrize("cls, params, data", GRADIENT)
+def test_gradient_boosting_takes_the_steps_of_the_peer(cls, params, data):
+    """The first rounds are the same; later ones part where gains are almost equal."""
+    X, y = data
+    chosen = {
+        "n_estimators": 2,
+        "min_samples_leaf": 0.02,
+        "min_weight_fraction_leaf": 0.03,
+        "min_impurity_decrease": 1e-3,
+        "max_depth": 2,
+        **params,
+    }
+    ours, theirs = cls(**chosen).fit(X, y), peer_of(cls)(**chosen).fit(X, y)
+    scores = [getattr(model, "decision_function", model.predict)(X) for model in (ours, theirs)]
+    np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(ours.train_score_, theirs.train_score_, rtol=1e-4)
+    assert ours.estimators_.shape == theirs.estimators_.shape
+    tree, peer = compat.tree_arrays(ours.estimators_[0, 0]), theirs.estimators_[0, 0].tree_
+    assert (tree.node_count, tree.max_depth) == (peer.node_count, peer.max_depth)
+    np.testing.assert_allclose(
+        np.sort(tree.value.ravel()[tree.feature < 0]),
+        np.sort(peer.value.ravel()[peer.feature < 0]),
+        rtol=1e-4,
+    )
+    assert ours.apply(X).shape == theirs.apply(X).shape
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_, atol=0.02)
+
+
+@pytest.mark.parametrize("cls, data", [(c, d) for c, p, d in GRADIENT if not p])
+def test_scores_can_start_from_an_estimator(cls, data):
+    X, y = data
+    init = sklearn.tree.DecisionTreeClassifier(max_depth=1, random_state=0)
+    if cls is compat.GradientBoostingRegressor:
+        init = sklearn.tree.DecisionTreeRegressor(max_depth=1, random_state=0)
+    for chosen in (init, "zero"):
+        models = [
+            maker(init=chosen, n_estimators=2, max_depth=1).fit(X, y)
+            for maker in (cls, peer_of(cls))
+        ]
+        scores = [getattr(model, "decision_function", model.predict)(X) for model in models]
+        np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(list(models[0].staged_predict(X))[-1], models[0].predict(X))
+    without = compat.GradientBoostingRegressor(init=sklearn.neighbors.KNeighborsRegressor())
+    with pytest.raises(ValueError, match="KNeighborsRegressor does not support sample weights"):
+        without.fit(X, y, np.ones(len(y)))
+
+
+def test_gradient_boosting_stops_and_asks_its_monitor():
+    X, y = CLASSES
+    seen = []
+
+    def monitor(number, estimator, facts):
+        seen.append((number, type(estimator), facts["report"].number))
+        return number == 4
+
+    model = compat.GradientBoostingClassifier().fit(X, y, monitor=monitor)
+    assert model.n_estimators_ == len(model.train_score_) == len(seen) == 5
+    assert seen[0] == (0, compat.GradientBoostingClassifier, 1)
+    params = {"n_iter_no_change": 3, "random_state": 0, "tol": 0.01, "validation_fraction": 0.3}
+    ours = compat.GradientBoostingClassifier(**params).fit(X, y)
+    theirs = sklearn.ensemble.GradientBoostingClassifier(**params).fit(X, y)
+    assert abs(ours.n_estimators_ - theirs.n_estimators_) <= 3 < ours.n_estimators_ < 100
+
+
+def test_trees_of_a_warm_start_know_what_they_were_grown_with():
+    X, y = REGRESSION
+    model = compat.GradientBoostingRegressor(n_estimators=2, max_depth=1, warm_start=True)
+    model.fit(X, y).set_params(n_estimators=3, max_depth=2).fit(X, y)
+    assert [tree.max_depth for tree in model.estimators_[:, 0]] == [1, 1, 2]
+    assert [tree.get_depth() for tree in model.estimators_[:, 0]] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"ccp_alpha": 0.1}, r"ccp_alpha=0.1\).*write max_leaf_nodes"),
+        ({"min_samples_split": 9}, r"min_samples_split=9\).*write min_samples_leaf"),
+        ({"n_estimators": 0}, "The 'n_estimators' parameter of GradientBoostingRegressor"),
+    ],
+)
+def test_what_gradient_boosting_cannot_do_is_said(params, message):
+    with pytest.raises(ValueError, match=message):
+        compat.GradientBoostingRegressor(**params).fit(*REGRESSION)
+    assert compat.GradientBoostingRegressor(
+        min_samples_split=8, min_samples_leaf=4, n_estimators=1
+    ).fit(*REGRESSION)
+
+
+def test_one_class_and_negative_codes_are_taken_by_histogram_boosting():
+    X = np.column_stack([np.arange(60) % 3 - 1, np.arange(60)]).astype(float)
+    one = compat.HistGradientBoostingClassifier(max_iter=2).fit(X, np.full(60, "a"))
+    assert one.predict(X[:2]).tolist() == ["a", "a"]
+    np.testing.assert_allclose(one.predict_proba(X[:2])[:, 0], 1.0)
+    y = (X[:, 0] < 0).astype(float)
+    for table in (X, pd.DataFrame(X, columns=["code", "number"])):
+        chosen = {"categorical_features": [0], "max_iter": 3}
+        model = compat.HistGradientBoostingRegressor(**chosen).fit(table, y)
+        assert model.engine_.schema_.columns[0].categories == (0, 1)
+        assert model.is_categorical_.tolist() == [True, False]
+        for unknown in (-1.0, 17.0, np.nan):
+            new = np.array([[unknown, 3.0]])
+            new = new if table is X else pd.DataFrame(new, columns=table.columns)
+            assert model.predict(new) == model.predict(table[:1]), unknown
+
+
+def test_trees_in_the_arrays_and_words_of_the_peer():
+    X, y = THREE
+    both = np.column_stack([y, y > 0])
+    for target in (y, both):
+        ours = compat.DecisionTreeClassifier(max_depth=2).fit(X, target)
+        theirs = sklearn.tree.DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, target)
+        arrays = compat.tree_arrays(ours)
+        assert arrays.value.shape == theirs.tree_.value.shape
+        assert sorted(arrays.feature) == sorted(theirs.tree_.feature)
+        np.testing.assert_allclose(np.sort(arrays.threshold), np.sort(theirs.tree_.threshold), 1e-6)
+        shares = arrays.compute_feature_importances()
+        np.testing.assert_allclose(shares, theirs.feature_importances_, atol=1e-12)
+        assert compat.export_text(ours) == sklearn.tree.export_text(theirs)
+        lengths = len(compat.export_graphviz(ours)), len(sklearn.tree.export_graphviz(theirs, None))
+        assert abs(lengths[0] - lengths[1]) < 10  # nodes are numbered level by level here
+    words = pd.DataFrame({"color": ["red", "blue", "red", "green"]})
+    tree = compat.DecisionTreeClassifier().fit(words, [1, 0, 1, 0])
+    assert "color" in compat.export_text(tree) and "red" in compat.export_graphviz(tree)
+    with pytest.raises(ValueError, match="parts categories"):
+        compat.tree_arrays(tree)

@@ -46,6 +46,7 @@ from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
 from hornbeam.data.coding import Codes
 from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.folds import Kin, Splits
+from hornbeam.data.infinities import infinities_are_numbers
 from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length
@@ -263,14 +264,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _read(self, given: Given, before: Any) -> tuple[TrainingTable, dict[str, Any]]:
         """The table, and what is known before y is read, as fitted attributes."""
-        table = read_table(
-            given.X,
-            given.sample_weight,
-            self._name,
-            self.categorical_features,
-            self.unseen,
-            schema=None if before is None else before.schema_,
-        )
+        with infinities_are_numbers():
+            table = read_table(
+                given.X,
+                given.sample_weight,
+                self._name,
+                self.categorical_features,
+                self.unseen,
+                schema=None if before is None else before.schema_,
+            )
         fitted = table.attributes()
         fitted["seed_"] = self._seed() if before is None else before.seed_
         return table, fitted
@@ -313,7 +315,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
         try:
             name, schema = self._name, fitted["schema_"]
-            read = read_table(valid.X, valid.sample_weight, name, schema=schema)
+            with infinities_are_numbers():
+                read = read_table(valid.X, valid.sample_weight, name, schema=schema)
             watched = self._read_rows(valid, read, fitted, True)
             loss.check_target(watched.target)
         except (TypeError, ValueError) as error:
@@ -597,16 +600,21 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             scores = self.ensemble_.scores(X, self.n_jobs)
             if scores is not None:
                 return scores
-        scores = self.ensemble_.scores(self.schema_.read(X, name), self.n_jobs)
-        assert scores is not None  # read has refused infinite values
+        scores = self.ensemble_.scores(self._matrix(X), self.n_jobs)
+        assert scores is not None  # there are no infinite values left
         return scores
+
+    def _matrix(self, X: Any) -> Any:
+        """A table as floats without infinite values."""
+        with infinities_are_numbers():
+            return self.schema_.read(X, self._name)
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
-        matrix = self.schema_.read(self._features(X), self._name)
+        matrix = self._matrix(self._features(X))
         every = self.ensemble_.n_scores
         for scores in self.ensemble_.staged_scores(matrix, self.n_jobs, every):
-            assert scores is not None  # read has refused infinite values
+            assert scores is not None  # there are no infinite values left
             yield scores
 
     def _linked(self, scores: Array) -> Array:
@@ -628,9 +636,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         array of int32 of shape (n_samples, n_trees)
         """
         check_is_fitted(self)
-        matrix = self.schema_.read(self._features(X), self._name)
+        matrix = self._matrix(self._features(X))
         leaves = self.ensemble_.leaves(matrix, self.n_jobs)
-        assert leaves is not None  # read has refused infinite values
+        assert leaves is not None  # there are no infinite values left
         return leaves
 
     @property

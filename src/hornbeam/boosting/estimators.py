@@ -235,6 +235,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     """
 
     _task = "classification"
+    _least_classes = 2
     _declared_as = {**COMMON, "loss": "classification_loss"}  # noqa: RUF012
     classes_: Array
     n_classes_: int
@@ -329,7 +330,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         labels = classes.labels[:, 0].astype(np.float64)
         if again:
             return relabel(classes.names[0], labels, fitted["classes_"]), weight
-        if len(classes.names[0]) < 2:
+        if len(classes.names[0]) < self._least_classes:
             raise ValueError(
                 f"{name} needs two classes to tell apart, but y holds only one class: "
                 f"{classes.names[0].tolist()[0]!r}."

@@ -140,4 +140,4 @@ def _check_model(state: dict[str, Any], start: Any, n_trees: int) -> None:
 
 
 def _scores_of_classes(n_classes: int) -> tuple[int, ...]:
-    return (1,) if n_classes == 2 else (n_classes, n_classes - 1)
+    return (1,) if n_classes <= 2 else (n_classes, n_classes - 1)

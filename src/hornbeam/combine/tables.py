@@ -34,6 +34,11 @@ class TableRows:
         """How many columns there are."""
         return int(self.table.shape[1])
 
+    @property
+    def native(self) -> Any:
+        """The table as the kind that the user gave."""
+        return self.table.to_native() if self.is_frame else self.table
+
     def part(self, rows: Array | None, columns: Array) -> Any:
         """Some rows (None: all) of some columns, as the kind of table that the user gave."""
         table = self.table if rows is None else self.table[rows]
@@ -61,8 +66,7 @@ def read_rows(X: Any, estimator: Any, fitted: bool) -> TableRows:
     known = getattr(estimator, "feature_names_in_", None) if fitted and rows.is_frame else None
     if known is not None and set(known) == set(rows.table.columns):
         rows = TableRows(rows.table.select(list(known)), True)
-    native = rows.table.to_native() if rows.is_frame else rows.table
-    validate_data(estimator, native, reset=not fitted, skip_check_array=True)
+    validate_data(estimator, rows.native, reset=not fitted, skip_check_array=True)
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.rows import Given
+from hornbeam.data.infinities import infinities_are_numbers
 from hornbeam.data.reader import read_table
 from hornbeam.dtypes import Array
 from hornbeam.losses import total_loss
@@ -23,7 +24,8 @@ def mean_losses(
     engine: Any, X: Any, y: Any, sample_weight: Any, staged: Iterable[Array]
 ) -> Iterator[float]:
     """The loss of rows at some scores of theirs, each (n_rows, n_scores)."""
-    read = read_table(X, sample_weight, engine._name, schema=engine.schema_)
+    with infinities_are_numbers():
+        read = read_table(X, sample_weight, engine._name, schema=engine.schema_)
     rows = engine._read_rows(Given(X, y, sample_weight), read, vars(engine), True)
     loss, counted = engine._resolve_loss(rows, vars(engine)), read.weight > 0
     for scores in staged:

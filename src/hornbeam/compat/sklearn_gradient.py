@@ -61,12 +61,6 @@ _ATTRIBUTES = {
 _OF_CLASSES = {"classes_, n_classes_": "the same"}
 
 
-def _rate(value: float, known: Known) -> float:
-    """Friedman's trees of K classes step by (K - 1) / K."""
-    n_classes = known["n_classes"]
-    return value * (n_classes - 1) / n_classes if n_classes > 2 else value
-
-
 def _rows(value: Any, known: Known) -> int:
     if isinstance(value, Integral):
         return int(value)
@@ -94,13 +88,7 @@ def _of_alpha(value: float, known: Known) -> dict[str, Any]:
 
 
 _MIDDLE: tuple[Row, ...] = (
-    converted(
-        "learning_rate",
-        "the same, times (K - 1) / K with more than two classes, as in Friedman's paper",
-        "learning_rate",
-        _rate,
-    ),
-    *same("n_estimators", "subsample"),
+    *same("learning_rate", "n_estimators", "subsample"),
     apart("criterion", "changes nothing, as there"),
     Row(
         "min_samples_split",
@@ -304,7 +292,8 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
     @property
     def _factor(self) -> float:
         """Of the loss in scikit-learn's scores: it takes half of some losses everywhere else."""
-        return 2.0 if self.loss in ("squared_error", "log_loss") else 1.0
+        halved = self.loss == "squared_error" or (self.loss == "log_loss" and self._n_classes == 2)
+        return 2.0 if halved else 1.0
 
     # --- where scores start -------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from abc import ABCMeta
 from itertools import combinations
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import sklearn.ensemble
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -29,6 +30,7 @@ from hornbeam.compat.translation import (
     renamed,
     same,
 )
+from hornbeam.data.choices import chosen_categories
 from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting
 
@@ -71,7 +73,12 @@ _MIDDLE: tuple[Row, ...] = (
     *same("max_leaf_nodes", "max_depth", "min_samples_leaf"),
     renamed("l2_regularization", "reg_lambda"),
     renamed("max_features", "colsample_bynode"),
-    *same("max_bins", "categorical_features"),
+    *same("max_bins"),
+    Row(
+        "categorical_features",
+        "the same; a negative code is a missing value",
+        lambda value, known: {"categorical_features": value},
+    ),
     renamed("monotonic_cst", "monotonic_constraints"),
     converted(
         "interaction_cst",
@@ -210,7 +217,11 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         stops = self.early_stopping
         self.do_early_stopping_ = bool(n_rows > _MANY_ROWS if stops == "auto" else stops)
         rows = open_rows(given[0], type(self).__name__)
+        coded = _without_negative_codes(rows, self.categorical_features)
+        if coded is not rows:
+            rows, given = coded, (coded.native, *given[1:])
         engine = self._make_engine(earlier.get("engine_"), n_features=rows.n_columns)
+        engine._least_classes = 1
         if not self.do_early_stopping_:
             engine.fit(*given, **_named(watched))
         else:
@@ -271,6 +282,27 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
     def n_trees_per_iteration_(self) -> int:
         """Trees of a round."""
         return int(self._engine.ensemble_.n_scores)
+
+
+def _without_negative_codes(rows: TableRows, chosen: Any) -> TableRows:
+    """The table with missing values where the code of a category is negative.
+
+    In other tables such a code is a category that training has not seen, which is missing too.
+    """
+    names = rows.table.columns if rows.is_frame else [f"x{i}" for i in range(rows.n_columns)]
+    columns = sorted(chosen_categories(chosen, names))
+    if not columns:
+        return rows
+    if not rows.is_frame:
+        if rows.table.dtype.kind not in "if" or not (rows.table[:, columns] < 0).any():
+            return rows
+        table = rows.table.astype(np.float64)
+        table[:, columns] = np.where(table[:, columns] < 0, np.nan, table[:, columns])
+        return TableRows(table, False)
+    frame = rows.table
+    numbers = [names[i] for i in columns if frame.schema[names[i]].is_numeric()]
+    known = [nw.when(nw.col(name) >= 0).then(nw.col(name)).alias(name) for name in numbers]
+    return TableRows(frame.with_columns(*known), True) if known else rows
 
 
 def _named(watched: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -22,6 +22,7 @@ from sklearn.base import (
 )
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +37,7 @@ from hornbeam.combine.members import (
     member_shares,
     member_values,
 )
+from hornbeam.combine.routing import Routed, WithMetadata, routed_to_members
 from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
@@ -75,7 +77,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
     # --- fitting --------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Fit the members, each on a sample of its own.
 
         Parameters
@@ -87,19 +89,22 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             Target; classifiers take one output.
         sample_weight : array-like of shape (n_samples,), optional
             Rows are drawn with probabilities by their weights, those of weight 0 never.
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
         self
         """
         check_params(self)
+        routed = routed_to_members(self, "fit", params).get("fit", {})
         goes_on = self._goes_on()
         if not goes_on:
             forget(self)
         with fitting(self) as bagging:
             if goes_on:
                 bagging._remember(self)
-            bagging._fit(X, y, sample_weight, self if goes_on else None)
+            bagging._fit(X, y, sample_weight, self if goes_on else None, routed)
         return self
 
     def _remember(self, earlier: Any) -> None:
@@ -108,7 +113,9 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             if name in vars(earlier):
                 setattr(self, name, getattr(earlier, name))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, earlier: Any) -> None:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, earlier: Any, routed: Mapping[str, Any]
+    ) -> None:
         """Fit the members that an earlier fit has not, and score them all."""
         rows = read_rows(X, self, fitted=earlier is not None)
         target, learnt = self._read_target(y)
@@ -125,7 +132,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         self._weight, self.estimator_ = weight, clone(self._maker)
         sampler, weighs = self._sampler(), self._weighs_rows(X)
         members = [] if earlier is None else list(earlier.estimators_)
-        members += self._fit_members(rows, target, sampler, len(members), weighs)
+        members += self._fit_members(rows, target, sampler, len(members), weighs, routed)
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
@@ -200,14 +207,20 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         return self.size_.bootstrap and many
 
     def _fit_members(
-        self, rows: TableRows, target: Array, sampler: Sampler, first: int, weighs: bool
+        self,
+        rows: TableRows,
+        target: Array,
+        sampler: Sampler,
+        first: int,
+        weighs: bool,
+        routed: Mapping[str, Any],
     ) -> list[Any]:
         """Fit the members from number ``first`` up."""
         members: list[Any] = []
         n_members = self.n_estimators - first
 
         def arguments(number: int) -> tuple[Any, ...]:
-            return self.estimator_, rows, target, sampler, first + number, weighs
+            return self.estimator_, rows, target, sampler, first + number, weighs, routed
 
         with ProgressBar("bagging", n_members, self.verbose) as bar:
 
@@ -277,7 +290,9 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
     # --- prediction -------------------------------------------------------------------
 
-    def _mean(self, X: Any, predict: Callable[..., Array], *arguments: Any) -> Array:
+    def _mean(
+        self, X: Any, predict: Callable[..., Array], *arguments: Any, routed: Routed | None = None
+    ) -> Array:
         """Mean of what the members predict, added up in their order."""
         check_is_fitted(self, "estimators_")
         rows = read_rows(X, self, fitted=True)
@@ -286,6 +301,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
         def arguments_of(number: int) -> tuple[Any, ...]:
             member, features = members[number]
+            member = WithMetadata(member, routed) if routed else member
             return member, rows.part(None, features), *arguments
 
         def add(values: Array) -> None:
@@ -302,6 +318,21 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         """Which rows each member was fitted on; drawn again, as in the fit."""
         check_is_fitted(self, "estimators_")
         return list(self._sampler().rows(0, len(self.estimators_)).astype(np.int64))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata gets to the members.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        maker = self._maker
+        shares = "predict_proba" if hasattr(maker, "predict_proba") else "predict"
+        ways = MethodMapping().add(caller="fit", callee="fit")
+        ways.add(caller="decision_function", callee="decision_function")
+        for caller in ("predict", "predict_proba", "predict_log_proba"):
+            ways.add(caller=caller, callee=shares)
+        return MetadataRouter(owner=self).add(estimator=maker, method_mapping=ways)
 
     def __len__(self) -> int:
         return len(self.estimators_)
@@ -480,12 +511,14 @@ class BaggingClassifier(Probabilities, BaseBagging):
     def _answer(self, predicted: Array) -> Array:
         return self.classes_[predicted.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, **params: Any) -> Array:
         """Predict the probability of each class: the mean over the members.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
@@ -493,28 +526,54 @@ class BaggingClassifier(Probabilities, BaseBagging):
             With ``voting='hard'``, or members without probabilities: shares of the votes.
         """
         check_is_fitted(self, "estimators_")
-        return self._mean(X, member_shares, *self._predict_with())
+        return self._shares(X, routed_to_members(self, "predict_proba", params))
 
-    def predict(self, X: Any) -> Array:
+    def _shares(self, X: Any, routed: Routed) -> Array:
+        return self._mean(X, member_shares, *self._predict_with(), routed=routed)
+
+    def predict_log_proba(self, X: Any, **params: Any) -> Array:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "estimators_")
+        shares = self._shares(X, routed_to_members(self, "predict_log_proba", params))
+        with np.errstate(divide="ignore"):
+            return np.log(shares)
+
+    def predict(self, X: Any, **params: Any) -> Array:
         """Predict the class of each row: the one with the largest mean share.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
         array of shape (n_samples,)
         """
-        return self._answer(self.predict_proba(X))
+        check_is_fitted(self, "estimators_")
+        return self._answer(self._shares(X, routed_to_members(self, "predict", params)))
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, **params: Any) -> Array:
         """Return the mean of the members' decision functions.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
@@ -529,7 +588,8 @@ class BaggingClassifier(Probabilities, BaseBagging):
                     f"A member has seen {len(seen)} of {self.n_classes_} classes, so the decision "
                     "functions cannot be averaged. Use predict_proba, or larger samples."
                 )
-        return self._mean(X, member_decision)
+        routed = routed_to_members(self, "decision_function", params)
+        return self._mean(X, member_decision, routed=routed)
 
 
 @register_estimator
@@ -615,18 +675,21 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
         self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
         self.oob_score_ = self._score_oob(scaled_r2, target, self.oob_prediction_)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, **params: Any) -> Array:
         """Predict the target of each row: the mean over the members.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self._mean(X, member_values)
+        check_is_fitted(self, "estimators_")
+        return self._mean(X, member_values, routed=routed_to_members(self, "predict", params))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
