@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import ABCMeta
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from hornbeam.boosting.defaults import rows_of
 from hornbeam.boosting.engine import RoundReport
 from hornbeam.boosting.estimators import GradientBoostingClassifier as ClassifierEngine
 from hornbeam.boosting.estimators import GradientBoostingRegressor as RegressorEngine
@@ -62,9 +61,7 @@ _OF_CLASSES = {"classes_, n_classes_": "the same"}
 
 
 def _rows(value: Any, known: Known) -> int:
-    if isinstance(value, Integral):
-        return int(value)
-    return max(1, math.ceil(value * known["n_samples"]))
+    return rows_of(value, known["n_samples"])
 
 
 def _check_split(value: Any, known: Known) -> dict[str, Any]:
@@ -95,7 +92,7 @@ _MIDDLE: tuple[Row, ...] = (
         "up to twice `min_samples_leaf`; else an error: write `min_samples_leaf`",
         _check_split,
     ),
-    converted("min_samples_leaf", "the same; a share becomes rows", "min_samples_leaf", _rows),
+    *same("min_samples_leaf"),
     converted(
         "min_weight_fraction_leaf",
         "`min_child_weight`: the share times the weight of all rows",

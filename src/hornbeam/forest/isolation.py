@@ -33,10 +33,12 @@ from hornbeam.forest.isolation_planes import PlaneEnsemble, without_planes
 from hornbeam.forest.isolation_savable import SavableIsolation, make_ensemble
 from hornbeam.model.registry import register_estimator
 from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, check_values, declared
+from hornbeam.progress import ProgressBar
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree
 
 _AUTO_ROWS = 256  # what the paper found to be enough
+_BATCH = 100  # trees, after which the bar moves
 _AUTO_OFFSET = -0.5  # a row that is as hard to isolate as the average one
 _SHARE = Interval(RealNotInt, 0.0, 1.0, closed="right")
 
@@ -73,6 +75,11 @@ PARAMETERS.update(
             "growing them all at once.",
             ["boolean"],
         ),
+        "isolation_verbose": Parameter(
+            "int or None",
+            "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
+            [Interval(Integral, 0, None, closed="left"), None],
+        ),
         "isolation_unseen": Parameter(
             "{'other', 'missing', 'error'}",
             "What a category means that was not there in fit: a rare category (which makes a "
@@ -98,7 +105,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         The trees as flat arrays; the value of a leaf is the path length of its rows. Not
         there for hyperplanes.
     estimators_ : list of SingleTree
-        The same trees, to be drawn.
+        The same trees, to be drawn and to be asked for path lengths.
     offset_ : float
         ``decision_function`` is ``score_samples`` minus this.
     max_samples_ : int
@@ -133,6 +140,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         "bootstrap": "isolation_bootstrap",
         "warm_start": "isolation_warm_start",
         "unseen": "isolation_unseen",
+        "verbose": "isolation_verbose",
     }
 
     def __init__(
@@ -149,6 +157,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         random_state: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        verbose: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_samples = max_samples
@@ -161,6 +170,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # --- fitting --------------------------------------------------------------------
 
@@ -263,13 +273,17 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
             self._check_same_rules(rules)
             trees = list(earlier.trees)
             planes = earlier.planes if isinstance(earlier, PlaneEnsemble) else without_planes(trees)
-        missing = self.n_estimators - len(trees)
-        if missing > 0:
-            grown, more = grow_isolation_trees(
-                matrix, schema.n_categories, rules, weight, len(trees), missing, self.n_jobs
-            )
-            trees, planes = trees + grown, Planes.joined([planes, more])
-        return trees, planes
+        parts = [planes]
+        with ProgressBar("trees", self.n_estimators, self.verbose) as bar:
+            while len(trees) < self.n_estimators:
+                some = min(_BATCH, self.n_estimators - len(trees))
+                grown, more = grow_isolation_trees(
+                    matrix, schema.n_categories, rules, weight, len(trees), some, self.n_jobs
+                )
+                trees += grown
+                parts.append(more)
+                bar.show(len(trees))
+        return trees, Planes.joined(parts)
 
     def _check_same_rules(self, rules: IsolationRules) -> None:
         if rules != self.rules_:
