@@ -261,7 +261,7 @@ def _boosting() -> Iterator[Case]:
     yield from across(boosted, "numbers two started")
     yield from across(boosted, "numbers three validated", [{"early_stopping": True}])
     yield from across(values, "thin csr", [{"growth": "symmetric"}])
-    yield from across(values, "numbers", each(monotonic_constraints=[RISING], growth=GROWTHS))
+    yield from across(values, "numbers", each(monotonic_cst=[RISING], growth=GROWTHS))
     yield from across(boosted, "numbers", each(interaction_constraints=[GROUPS], growth=GROWTHS))
     yield from across(both, f"{LARGE}, large onehot", THREADS)
     yield from across(ranker, "numbers, mixed, gaps", each(growth=("leaf", "symmetric")))

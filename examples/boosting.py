@@ -40,7 +40,7 @@ def main() -> None:
     model = hb.GradientBoostingRegressor(
         n_estimators=1000,
         early_stopping=True,
-        monotonic_constraints={"kilometres": 1, "climb": 1},
+        monotonic_cst={"kilometres": 1, "climb": 1},
         random_state=0,
     ).fit(X_train, y_train)
     error = mean_absolute_error(y_test, model.predict(X_test))

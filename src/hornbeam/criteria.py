@@ -29,8 +29,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
-import numba
-
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.block import make_block_judge, make_value_block_judge
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
@@ -69,6 +67,7 @@ from hornbeam.kernels.state import (
     TIES_BY_SQUARES,
     Summarise,
 )
+from hornbeam.own_functions import NOT_COMPILED, takes, what_is_wrong
 from hornbeam.runtime.kernel import compiled, fingerprint, part_of
 from hornbeam.runtime.pointers import as_array
 from hornbeam.runtime.views import signature_of
@@ -392,13 +391,15 @@ def _from_function(function: Callable[..., float], classification: bool, single:
             criterion = _moment_criterion(name, function, None, variant)
         compiled(criterion.summary, signature_of(Summarise))  # an error is to come now
         return criterion
-    except numba.core.errors.NumbaError as error:
+    except NOT_COMPILED as error:
         form = "counts, weight" if classification else "weight, total, squares"
+        fits = takes(function, form.count(",") + 1)
+        reason = what_is_wrong(error, [function]) if fits else f"it does not take {form}"
         raise TypeError(
-            f"The criterion {name!r} could not be compiled. It must be a function "
+            f"The criterion {name!r} could not be compiled: {reason}. It must be a function "
             f"{name}({form}) of numbers that returns a number, in the part of Python that "
-            f"Numba understands. Numba says: {error}"
-        ) from error
+            "Numba understands."
+        ) from None
 
 
 def resolve(

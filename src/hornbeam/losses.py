@@ -25,7 +25,6 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import scipy.optimize
 import scipy.special
@@ -54,6 +53,7 @@ from hornbeam.kernels.slopes import (
     make_softmax_measure,
     make_softmax_prepare,
 )
+from hornbeam.own_functions import NOT_COMPILED, takes, what_is_wrong
 from hornbeam.runtime.kernel import fingerprint, jitted, with_own_name
 from hornbeam.runtime.views import make_slots, place_of, read_notes, set_fields, step_address
 
@@ -948,6 +948,12 @@ def _condensed(y: Array, weight: Array) -> tuple[Array, Array]:
     return np.bincount(place, weight * y) / total, total
 
 
+_FORM = (
+    "It must be made of functions of two numbers, (y, score), that return a number, in the part "
+    "of Python that Numba understands."
+)
+
+
 @cache
 def _own_kernels(
     name: str,
@@ -960,6 +966,8 @@ def _own_kernels(
     for function in functions:
         if function is not None and not hasattr(function, "__code__"):
             raise TypeError(f"The loss {name!r} must be made of plain functions, not {function!r}.")
+        if function is not None and not takes(function, 2):
+            raise TypeError(f"The loss {name!r} does not take two numbers. {_FORM}")
     prints = ["" if function is None else fingerprint(function) for function in functions]
     known = [mark for mark in prints if mark is not None]
     variant = "own " + " ".join(f"<{mark}>" for mark in known) if len(known) == 3 else None
@@ -969,12 +977,11 @@ def _own_kernels(
         measure = make_measure(inner(_own_value(*parts[:2])), variant)
         step_address(measure)
         return _own_fill(functions, parts, variant), measure
-    except numba.core.errors.NumbaError as error:
+    except NOT_COMPILED as error:
+        given = [function for function in functions if function is not None]
         raise TypeError(
-            f"The loss {name!r} could not be compiled. It must be made of functions of two "
-            "numbers, (y, score), that return a number, in the part of Python that Numba "
-            f"understands. Numba says: {error}"
-        ) from error
+            f"The loss {name!r} could not be compiled: {what_is_wrong(error, given)}. {_FORM}"
+        ) from None
 
 
 def _own_fill(functions: Sequence[Any], parts: Sequence[Any], variant: str | None) -> Any:
@@ -987,7 +994,7 @@ def _own_fill(functions: Sequence[Any], parts: Sequence[Any], variant: str | Non
         fill = make_fill(_inner(rule, own), own)
         try:
             step_address(fill)
-        except numba.core.errors.NumbaError:
+        except NOT_COMPILED:
             if number == len(rules) - 1:
                 raise
         else:

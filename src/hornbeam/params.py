@@ -6,7 +6,6 @@ validation, the parameter section of the docstrings and the options of the comma
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import textwrap
@@ -22,6 +21,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from hornbeam import hints
 from hornbeam.criteria import ABSOLUTE_ERROR, CLASSIFICATION_CRITERIA, REGRESSION_CRITERIA
 from hornbeam.dtypes import MAX_BINS
 
@@ -267,65 +267,9 @@ def declared(cls: Estimator) -> Estimator:
     return cls
 
 
-# What XGBoost, LightGBM, CatBoost and HistGradientBoosting call our parameters.
-OTHER_NAMES = {
-    "num_leaves": "max_leaf_nodes",
-    "max_leaves": "max_leaf_nodes",
-    "num_boost_round": "n_estimators",
-    "num_iterations": "n_estimators",
-    "num_round": "n_estimators",
-    "iterations": "n_estimators",
-    "max_iter": "n_estimators",
-    "eta": "learning_rate",
-    "shrinkage_rate": "learning_rate",
-    "min_data_in_leaf": "min_samples_leaf",
-    "min_child_samples": "min_samples_leaf",
-    "min_sum_hessian_in_leaf": "min_child_weight",
-    "gamma": "min_split_gain",
-    "min_split_loss": "min_split_gain",
-    "min_gain_to_split": "min_split_gain",
-    "lambda_l1": "reg_alpha",
-    "alpha": "reg_alpha",
-    "lambda_l2": "reg_lambda",
-    "l2_regularization": "reg_lambda",
-    "l2_leaf_reg": "reg_lambda",
-    "bagging_fraction": "subsample",
-    "feature_fraction": "colsample_bytree",
-    "colsample": "colsample_bytree",
-    "feature_fraction_bynode": "colsample_bynode",
-    "max_bin": "max_bins",
-    "monotone_constraints": "monotonic_constraints",
-    "monotonic_cst": "monotonic_constraints",
-    "monotonic_constraints": "monotonic_cst",
-    "interaction_cst": "interaction_constraints",
-    "grow_policy": "growth",
-    "objective": "loss",
-    "early_stopping_rounds": "n_iter_no_change",
-    "early_stopping_round": "n_iter_no_change",
-    "seed": "random_state",
-    "random_seed": "random_state",
-    "nthread": "n_jobs",
-    "num_threads": "n_jobs",
-    "thread_count": "n_jobs",
-    "categorical_feature": "categorical_features",
-    "cat_features": "categorical_features",
-    "cat_smooth": "category_smooth",
-    "cat_l2": "category_l2",
-    "rate_drop": "drop_rate",
-    "verbosity": "verbose",
-}
-
-
 def unknown_parameter(cls: type, name: str) -> str:
     """A sentence about a parameter that a class does not have."""
-    known = inspect.signature(cls).parameters
-    hint = OTHER_NAMES.get(name)
-    if hint not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        hint = close[0] if close else None
-    if hint is not None:
-        return f"{cls.__name__} has no parameter {name!r}: did you mean {hint!r}?"
-    return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}."
+    return hints.unknown_parameter(cls.__name__, inspect.signature(cls).parameters, name)
 
 
 def _hinting(cls: type) -> Any:

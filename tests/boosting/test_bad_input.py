@@ -328,7 +328,7 @@ REFUSED: dict[str, list[Any]] = {
     "unseen": ["guess"],
     "drop_rate": [-0.1, 1.1, NAN],
     "skip_drop": [-0.1, 1.1, NAN],
-    "early_stopping": ["auto", None],
+    "early_stopping": ["yes", None],
     "validation_fraction": [0.0, 1.0, NAN],
     "n_iter_no_change": [0, NAN],
     "tol": [-1, NAN],
@@ -350,8 +350,11 @@ def test_refused_parameters(maker: Any) -> None:
 
 def test_huge_parameters_set_no_limit() -> None:
     plain = fitted(Regressor).digest()
-    for name in ("max_depth", "n_jobs", "n_iter_no_change"):
+    for name in ("max_depth", "n_jobs"):
         assert fitted(Regressor, **{name: 10**30}).digest() == plain
+    stops = {"early_stopping": True, "random_state": 0}
+    patient = fitted(Regressor, **stops, n_iter_no_change=10**30)
+    assert patient.digest() == fitted(Regressor, **stops, n_iter_no_change=10**3).digest()
     unlimited = fitted(Regressor, max_leaf_nodes=None).digest()
     assert fitted(Regressor, max_leaf_nodes=10**30).digest() == unlimited
 
@@ -387,8 +390,9 @@ def test_a_learning_rate_that_runs_away_is_a_sentence() -> None:
         ("lambda_l2", "reg_lambda"),
         ("min_data_in_leaf", "min_samples_leaf"),
         ("feature_fraction", "colsample_bytree"),
-        ("monotone_constraints", "monotonic_constraints"),
-        ("monotonic_cst", "monotonic_constraints"),
+        ("monotone_constraints", "monotonic_cst"),
+        ("monotonic_constraints", "monotonic_cst"),
+        ("max_features", "colsample_bynode"),
         ("early_stopping_rounds", "n_iter_no_change"),
         ("objective", "loss"),
         ("learning_rat", "learning_rate"),
@@ -415,7 +419,7 @@ def test_parameters_that_do_not_fit_the_data() -> None:
         ({"interaction_constraints": [0.5]}, r"names 0\.5, which is not a column of X.* 0 to 2"),
         ({"interaction_constraints": [[True]]}, "names True, which is not a column of X"),
         ({"interaction_constraints": [[3]]}, "names 3, which is not a column of X"),
-        ({"monotonic_constraints": [1, 0]}, r"shape \(2,\) .* 3 features"),
+        ({"monotonic_cst": [1, 0]}, r"shape \(2,\) .* 3 features"),
         ({"categorical_features": [99]}, "position 99, but X has 3 columns"),
     ]
     for params, words in cases:

@@ -60,7 +60,7 @@ def test_any_directions_hold(seed: int, directions: list[int], growth: str, pena
         min_samples_leaf=3,
         growth=growth,
         reg_alpha=penalty,
-        monotonic_constraints=directions,
+        monotonic_cst=directions,
     )
     model.fit(X, LEVEL + random.normal(size=N), random.uniform(0.5, 2.0, N))
     check_monotone(model, directions)
@@ -87,9 +87,7 @@ def test_every_loss_and_step_keeps_the_directions(params: dict[str, Any]) -> Non
     """Leaves whose values are chosen anew must stay within their bounds too."""
     y = np.abs(LEVEL) if params.get("loss") == "poisson" else LEVEL
     directions = [1, -1, 0, 1]
-    check_monotone(
-        small(Regressor, monotonic_constraints=directions, **params).fit(X, y), directions
-    )
+    check_monotone(small(Regressor, monotonic_cst=directions, **params).fit(X, y), directions)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_every_loss_and_step_keeps_the_directions(params: dict[str, Any]) -> Non
 )
 def test_constraints_do_not_depend_on_the_units_of_y(params: dict[str, Any]) -> None:
     """Leaves that are chosen anew are in the units of y, the slopes of a tree need not be."""
-    model = small(Regressor, monotonic_constraints=[1, -1, 0, 1], **params)
+    model = small(Regressor, monotonic_cst=[1, -1, 0, 1], **params)
     expected = model.fit(X, LEVEL).predict(X)
     for exponent in (-14, 14):
         found = model.fit(X, np.ldexp(LEVEL, exponent)).predict(X)
@@ -114,9 +112,9 @@ def test_constraints_do_not_depend_on_the_units_of_y(params: dict[str, Any]) -> 
 @pytest.mark.mission("G5")
 def test_names_and_two_classes() -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = small(Classifier, monotonic_constraints={"a": 1, "c": -1}).fit(frame, LEVEL > 0.5)
+    model = small(Classifier, monotonic_cst={"a": 1, "c": -1}).fit(frame, LEVEL > 0.5)
     assert hb.check_constraints(model) == []
-    free = small(Classifier).fit(frame, LEVEL > 0.5).set_params(monotonic_constraints={"b": 1})
+    free = small(Classifier).fit(frame, LEVEL > 0.5).set_params(monotonic_cst={"b": 1})
     found = hb.check_constraints(free)  # b is squared: it falls and rises
     assert found and all("rise with 'b'" in sentence for sentence in found)
 
@@ -166,7 +164,7 @@ def with_tree(model: Any, number: int, **arrays: Any) -> Any:
 
 @pytest.mark.mission("G5")
 def test_a_planted_violation_is_found() -> None:
-    params = {"monotonic_constraints": [1, 0, 0, 0], "interaction_constraints": [[0, 1], [2, 3]]}
+    params = {"monotonic_cst": [1, 0, 0, 0], "interaction_constraints": [[0, 1], [2, 3]]}
     model = small(Regressor, **params).fit(X, LEVEL)
     assert hb.check_constraints(model) == []
     number, tree = next((i, t) for i, t in enumerate(model.trees_) if t.feature[0] == 0)
@@ -188,11 +186,11 @@ def test_a_planted_violation_is_found() -> None:
 def test_constraints_that_cannot_be() -> None:
     frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=rng.choice(["u", "v"], N))
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"monotonic_constraints": {"kind": 1}}, "constrains 'kind', which is a category"),
-        ({"monotonic_constraints": [0, 0, 0, 0, -1]}, "constrains 'kind', which is a category"),
-        ({"monotonic_constraints": {"z": 1}}, "names 'z', which is not a column"),
-        ({"monotonic_constraints": [1]}, r"has shape \(1,\) .* 5 features"),
-        ({"monotonic_constraints": [2, 0, 0, 0, 0]}, "-1, 0 or 1, but got"),
+        ({"monotonic_cst": {"kind": 1}}, "constrains 'kind', which is a category"),
+        ({"monotonic_cst": [0, 0, 0, 0, -1]}, "constrains 'kind', which is a category"),
+        ({"monotonic_cst": {"z": 1}}, "names 'z', which is not a column"),
+        ({"monotonic_cst": [1]}, r"has shape \(1,\) .* 5 features"),
+        ({"monotonic_cst": [2, 0, 0, 0, 0]}, "-1, 0 or 1, but got"),
         ({"interaction_constraints": [["z"]]}, "names 'z', which is not a column of X"),
         ({"interaction_constraints": [[9]]}, "names 9, which is not a column of X"),
         ({"interaction_constraints": [[-1]]}, "names -1, which is not a column of X"),
@@ -202,5 +200,5 @@ def test_constraints_that_cannot_be() -> None:
     for params, words in cases:
         with pytest.raises(ValueError, match=words):
             small(Regressor, **params).fit(frame, LEVEL)
-    with pytest.raises(ValueError, match="need one score per row, but the loss 'log_loss' has 3"):
-        small(Classifier, monotonic_constraints=[1, 0, 0, 0]).fit(X, np.digitize(LEVEL, [0, 1]))
+    with pytest.raises(ValueError, match="needs one score per row, but the loss 'log_loss' has 3"):
+        small(Classifier, monotonic_cst=[1, 0, 0, 0]).fit(X, np.digitize(LEVEL, [0, 1]))

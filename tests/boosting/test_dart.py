@@ -97,7 +97,7 @@ def test_shares_of_dropped_rounds() -> None:
 def test_no_early_stopping() -> None:
     """Later rounds shrink the trees of earlier ones, so there is no best round to go back to."""
     model = Regressor(**DART, early_stopping=True)
-    with pytest.raises(ValueError, match=r"early_stopping=True does not go with drop_rate=0\.3"):
+    with pytest.raises(ValueError, match=r"Early stopping does not go with drop_rate=0\.3"):
         model.fit(X, LEVEL, X_val=X[:50], y_val=LEVEL[:50])
     model.set_params(drop_rate=0.0).fit(X, LEVEL, X_val=X[:50], y_val=LEVEL[:50])
     assert model.n_iter_ >= 1

@@ -96,7 +96,7 @@ def test_patience(losses: Any, patience: int, tol: float, expected: Any) -> None
     watch = Watch(10, "loss", patience, tol, 0, (), None)
     stopped = None
     for number, loss in enumerate(losses, 1):
-        if watch(RoundReport(number, loss, float(loss))):
+        if watch(RoundReport(number, loss, {"validation": float(loss)})):
             stopped = number
             break
     assert (watch.best_round(10), stopped) == expected

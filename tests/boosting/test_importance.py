@@ -87,5 +87,5 @@ def test_what_cannot_be_is_a_sentence() -> None:
         regressor.importances("shap")
     with pytest.raises(ValueError, match="needs rows to shuffle: pass X and y"):
         regressor.importances("permutation")
-    with pytest.raises(ValueError, match="has no score that shuffling a column could lower"):
+    with pytest.raises(ValueError, match="which rows belong to one query: pass either group"):
         ranker.importances("permutation", X, LEVEL > 0)

@@ -144,7 +144,7 @@ def test_one_heavy_row_does_not_hide_the_others(growth: str, ratio: float) -> No
         {"loss": "sqrt_absolute", "order": 1},
         {"order": 1},
         {"subsample": 0.8, "random_state": 0},
-        {"monotonic_constraints": [0, 1, 0]},
+        {"monotonic_cst": [0, 1, 0]},
         {"learning_rate": 0.1, "colsample_bynode": 0.7, "random_state": 0},
     ],
 )

@@ -439,7 +439,7 @@ def test_constraints() -> None:
         k = X.shape[1]
         rules = random_rules(rng)
         if rng.random() < 0.7:
-            rules["monotonic_constraints"] = rng.integers(-1, 2, k).tolist()
+            rules["monotonic_cst"] = rng.integers(-1, 2, k).tolist()
         if rng.random() < 0.7:
             rules["interaction_constraints"] = [
                 np.flatnonzero(rng.random(k) < 0.6).tolist() for _ in range(2)

@@ -56,7 +56,7 @@ MODELS: dict[str, tuple[Any, Any, Any, Any]] = {
     "classes": (Classifier(subsample=0.8), FRAME, CLASSES, WEIGHT),
     "bounded": (
         Regressor(
-            monotonic_constraints=[1, -1, 0, 0, 0, 0, 0, 0],
+            monotonic_cst=[1, -1, 0, 0, 0, 0, 0, 0],
             interaction_constraints=[[0, 1, 6], [2, 3, 4, 5, 7]],
             reg_alpha=0.1,
             max_delta_step=0.5,

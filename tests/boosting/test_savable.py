@@ -68,7 +68,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "ranker": lambda: Ranker(**FEW, query="q").fit(FRAME.assign(q=np.arange(N) // 12), LABEL > "k"),
     "early": lambda: Regressor(**FEW, early_stopping=True).fit(FRAME, LEVEL),
     "constrained": lambda: Regressor(
-        **FEW, monotonic_constraints={"age": 1}, interaction_constraints=[["age"], ["color"]]
+        **FEW, monotonic_cst={"age": 1}, interaction_constraints=[["age"], ["color"]]
     ).fit(FRAME, LEVEL),
     "own": lambda: Regressor(**FEW, loss=square).fit(FRAME, LEVEL),
     "own loss": lambda: Regressor(**FEW, loss=OWN).fit(FRAME, LEVEL),

@@ -231,7 +231,7 @@ def test_limits_and_constraints_are_those_of_the_formulas(seed: int) -> None:
         **{**rules_of(rng), "min_samples_leaf": 2, "max_leaf_nodes": None},
         reg_alpha=float(rng.choice([0.0, 0.5])),
         max_delta_step=float(rng.choice([0.0, 0.7])),
-        monotonic_constraints={"a": 1, "b": -1, "c": 1},
+        monotonic_cst={"a": 1, "b": -1, "c": 1},
         interaction_constraints=[["a", "b"], ["b", "c", "d"]] if seed % 2 else None,
     )
     compare(model, X, y.to_numpy())

@@ -101,7 +101,7 @@ def test_quiet_prints_nothing(capfd):
 def test_early_stopping_and_constraints_as_options(capsys):
     train = save("rent")[:-1]  # the number of rounds is the last word
     options = ["3000", "--early-stopping", "true", "--n-iter-no-change", "3"]
-    constraint = ["--monotonic-constraints", "{'rooms': 1}"]
+    constraint = ["--monotonic-cst", "{'rooms': 1}"]
     assert main([*train, *options, *constraint]) == 0
     model = hb.load("flats.hornbeam")
     assert model.n_iter_ < 3000
@@ -109,7 +109,7 @@ def test_early_stopping_and_constraints_as_options(capsys):
     capsys.readouterr()
     assert main(["info", "flats.hornbeam"]) == 0
     printed = capsys.readouterr().out
-    assert "monotonic_constraints={'rooms': 1}" in printed
+    assert "monotonic_cst={'rooms': 1}" in printed
     assert len(model.history_["validation"]) > model.n_iter_
     losses = re.search(r"loss of the model .*train ([\d.]+), validation ([\d.]+)", printed)
     assert float(losses[2]) == pytest.approx(min(model.history_["validation"]), rel=1e-4)
@@ -207,9 +207,7 @@ def test_models_made_in_python(capsys):
     def halves(y, score):
         return 0.5 * (y - score) ** 2
 
-    own = hb.GradientBoostingRegressor(
-        loss=halves, n_estimators=3, monotonic_constraints=np.array([0, 1])
-    )
+    own = hb.GradientBoostingRegressor(loss=halves, n_estimators=3, monotonic_cst=np.array([0, 1]))
     own.fit(table.select(FEATURES), table["rent"].to_numpy()).save("own.hb")
     assert main(["info", "own.hb"]) == 0
     printed = capsys.readouterr().out
@@ -227,7 +225,7 @@ def test_the_bar_shows_rounds_and_losses():
         force_terminal=True, record=True, markup=False, width=120, stderr=True
     )
     with screen.rounds("training [x]", 20) as show:
-        assert not show(RoundReport(7, 0.25, 0.5))  # True would end the fit
+        assert not show(RoundReport(7, 0.25, {"validation": 0.5}))  # True would end the fit
     shown = screen.progress.export_text()
     assert "7/20" in shown
     assert "loss 0.25, validation 0.5" in shown
@@ -263,7 +261,7 @@ hb.GradientBoostingClassifier(**few, subsample=0.5, colsample_bynode=0.5).fit(
     scipy.sparse.csr_array(X * (X > 0)), two)
 hb.GradientBoostingRegressor(**few, order=1, drop_rate=0.5).fit(X, X[:, 0])
 constrained = hb.GradientBoostingRegressor(
-    **few, growth="level", monotonic_constraints=[1, 0, 0, 0], interaction_constraints=[[0, 1]])
+    **few, growth="level", monotonic_cst=[1, 0, 0, 0], interaction_constraints=[[0, 1]])
 constrained.fit(X, X[:, 0], X_val=X, y_val=X[:, 0])
 for loss in ("poisson", "huber", "absolute_error", "quantile"):
     hb.GradientBoostingRegressor(**few, loss=loss).fit(X, np.exp(X[:, 0])).predict(X.astype("f4"))

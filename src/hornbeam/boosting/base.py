@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.boosting import parameters as _declarations  # noqa: F401  (registers them)
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import USUAL_KERNELS
-from hornbeam.boosting.history import Watch, history_frame, plot_history
+from hornbeam.boosting.history import TRAIN, VALIDATION, Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
+from hornbeam.boosting.parameters import USUAL_PATIENCE
 from hornbeam.boosting.presets import preset_parameters
+from hornbeam.boosting.queries import count_rows
 from hornbeam.boosting.rows import (
     NO_SCALE,
     Given,
@@ -35,11 +36,13 @@ from hornbeam.boosting.rows import (
     lay_out_init,
     moderate,
     read_init,
+    read_sets,
     warn_of_heaviest,
 )
 from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.scores import RowScores
+from hornbeam.boosting.scoring import LOSS, Scorer, Scoring, WatchedRows, read_scoring, uneven
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
 from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
@@ -56,6 +59,7 @@ from hornbeam.losses import Loss, LossOptions, apply_link, resolve
 from hornbeam.notices import warn
 from hornbeam.params import check_params, unknown_parameter
 from hornbeam.runtime.companion import begin
+from hornbeam.stopping import patience_of
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
@@ -108,14 +112,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     category_smooth: float | Auto
     category_l2: float
     unseen: str
-    monotonic_constraints: Any
+    monotonic_cst: Any
     interaction_constraints: Any
     drop_rate: float
     skip_drop: float
-    early_stopping: bool
+    early_stopping: bool | Auto
     validation_fraction: float
-    n_iter_no_change: int
+    n_iter_no_change: int | None
     tol: float
+    scoring: Any
     warm_start: bool
     verbose: int | None
     random_state: Any
@@ -162,7 +167,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         sample_weight : array-like of shape (n_samples,), optional
             Weights; rows of weight 0 are left out.
         X_val, y_val, sample_weight_val : optional
-            Rows to watch the loss on, and to stop by if ``early_stopping`` is set.
+            Rows to watch the loss and ``scoring`` on, and to stop by. Several sets of rows: a
+            dict of tables by name, and dicts of the same names for the others; the first one
+            is what stopping goes by.
         init_score : array-like of shape (n_samples,) or (n_samples, n_scores), optional
             Scores to start from, instead of the best constant. They are not part of the
             model: add them to its `decision_function` yourself.
@@ -170,20 +177,25 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             Which rows belong together, and when they were: wherever rows are held out from
             others, no group is on both sides, and only earlier rows are learnt from.
         callbacks : sequence of functions
-            Each is called after every round with a report (``number``, ``train_loss``,
-            ``valid_loss``); one that returns True ends the fit.
+            Each is called after every round with a report: ``number`` of the round from 1 on,
+            ``train_loss``, ``valid_loss`` (None without validation rows), and by the names of
+            the validation rows ``losses`` and ``scores`` (of ``scoring``, by its names).
+            Losses are as in ``history_``. One that returns True ends the fit.
 
         Returns
         -------
         self
         """
         given = Given(X, y, sample_weight, init_score, kin=(groups, time))
-        valid = None
-        if not (X_val is None and y_val is None and sample_weight_val is None):
-            valid = Given(X_val, y_val, sample_weight_val)
+        valid = {
+            name: Given(*parts)
+            for name, parts in read_sets(
+                X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val
+            ).items()
+        }
         return self._fit(given, valid, callbacks)
 
-    def _fit(self, given: Given, valid: Given | None, callbacks: Sequence[Any]) -> Any:
+    def _fit(self, given: Given, valid: Mapping[str, Given], callbacks: Sequence[Any]) -> Any:
         check_params(self)
         _check_callbacks(callbacks)
         self._check_calibration()
@@ -194,7 +206,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         return self
 
     def _boost(
-        self, given: Given, valid: Given | None, callbacks: Sequence[Any], before: Any
+        self, given: Given, valid: Mapping[str, Given], callbacks: Sequence[Any], before: Any
     ) -> dict[str, Any]:
         """Boost; returns all fitted attributes."""
         begin(USUAL_KERNELS)
@@ -207,11 +219,14 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         scale = find_scale(self.loss, rows.target, rows.init_score, start)
         rows = rows.scaled(scale)
         loss = self._resolve_loss(rows, fitted)
-        watched = None
-        if valid is not None:
-            watched = self._read_watched(valid, fitted, loss).scaled(scale)
-        elif self.early_stopping:
-            rows, watched = self._hold_out(rows, seed)
+        scorers = read_scoring(self.scoring)
+        watched = {
+            name: self._read_watched(some, name, fitted, loss).scaled(scale)
+            for name, some in valid.items()
+        }
+        if not watched and self._patience is not None:
+            rows, watched[VALIDATION] = self._hold_out(rows, seed)
+        self._check_scoring(watched)
         course = self._lay_out(rows, watched, schema, loss, before, scale)
         table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
@@ -239,7 +254,8 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             n_before,
             () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
         )
-        with self._watch(loss, callbacks, before, n_before, scale) as watch:
+        scoring = self._scoring(scorers, course, watched, valid, fitted, scale)
+        with self._watch(course, callbacks, before, n_before, scale, scoring) as watch:
             grown = boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss)
         if grown and all(len(tree.child) == 1 for tree in grown):
             _explain_no_split(float(grown[0].hessian[0]), course.scores, rules)
@@ -286,7 +302,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         shares = [self.subsample, self.colsample_bytree, self.colsample_bylevel]
         if self.colsample_bynode != "auto":
             shares.append(self.colsample_bynode)
-        asked = self.early_stopping or self.drop_rate > 0.0 or min(shares) < 1.0
+        asked = self._patience is not None or self.drop_rate > 0.0 or min(shares) < 1.0
         if self.random_state is None and not asked:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -309,10 +325,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         loss.check_target(rows.target)
         return loss
 
-    def _read_watched(self, valid: Given, fitted: dict[str, Any], loss: Loss) -> TrainingRows:
+    def _read_watched(
+        self, valid: Given, rows: str, fitted: dict[str, Any], loss: Loss
+    ) -> TrainingRows:
         """Read the rows to watch; an error says that it is about them."""
-        if valid.X is None or valid.y is None:
-            raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
         try:
             name, schema = self._name, fitted["schema_"]
             with infinities_are_numbers():
@@ -321,13 +337,14 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             loss.check_target(watched.target)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"In the validation rows (X_val, y_val): {error}") from error
+            where = "X_val, y_val" if rows == VALIDATION else f"X_val[{rows!r}], y_val[{rows!r}]"
+            raise kind(f"In the validation rows ({where}): {error}") from error
         return watched
 
     def _lay_out(
         self,
         rows: TrainingRows,
-        watched: TrainingRows | None,
+        watched: Mapping[str, TrainingRows],
         schema: Schema,
         loss: Loss,
         before: Any,
@@ -341,11 +358,52 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         if isinstance(table.codes, Codes):
             warn_of_folding(table.codes, rows.matrix, names, False, _SAY_MORE)
         start = self._start(rows, loss) if before is None else scale.down(before.ensemble_.start)
-        scores, validation = self._row_scores(rows, loss, start, before, scale), None
-        if watched is not None:
-            coded = code_table_like(table, watched.matrix, self.n_jobs)
-            validation = (coded, self._row_scores(watched, loss, start, before, scale))
+        scores = self._row_scores(rows, loss, start, before, scale)
+        validation = {
+            name: (
+                code_table_like(table, some.matrix, self.n_jobs),
+                self._row_scores(some, loss, start, before, scale),
+            )
+            for name, some in watched.items()
+        }
         return Course(table, scores, validation, start)
+
+    def _check_scoring(self, watched: Mapping[str, TrainingRows]) -> None:
+        """Scores are measured on rows that are not learnt from."""
+        if self.scoring != LOSS and not watched:
+            raise ValueError(
+                f"scoring={self.scoring!r:.60} is measured on validation rows, and there are none: "
+                "pass X_val and y_val to fit, or set n_iter_no_change, which holds some out."
+            )
+
+    def _scoring(
+        self,
+        scorers: Mapping[str, Scorer | None],
+        course: Course,
+        watched: Mapping[str, TrainingRows],
+        valid: Mapping[str, Given],
+        fitted: dict[str, Any],
+        scale: Scale,
+    ) -> Scoring:
+        """Who measures what ``scoring`` asks for."""
+        loss = course.scores.loss
+        model: Any = object.__new__(type(self))
+        none = Ensemble([], [], loss.n_scores, scale.up(course.start))
+        params = self.get_params(deep=False)
+        vars(model).update({**params, **fitted, "ensemble_": none, "link_": loss.link_name})
+        rows = {}
+        for name, some in watched.items():
+            given = valid[name].X if name in valid else some.matrix
+            X = given if count_rows(given) == len(some.target) else some.matrix
+            y = self._known_target(scale.up(some.target), fitted)
+            group = None if some.groups is None else np.diff(some.groups)
+            scores = course.validation[name][1]
+            rows[name] = WatchedRows(X, y, uneven(some.weight), scores, group)
+        return Scoring(scorers, rows, model, scale)
+
+    def _known_target(self, target: Array, fitted: dict[str, Any]) -> Array:
+        """Targets as the user knows them."""
+        return target
 
     def _start(self, rows: TrainingRows, loss: Loss) -> Array:
         """Where boosting starts: at the best constants, or at the scores that rows have."""
@@ -398,7 +456,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """Some of the rows, which are coded, to learn from, and others to watch."""
         start = self._start(learnt, loss)
         scores, held = (self._row_scores(some, loss, start, None) for some in (learnt, watched))
-        return Course(learnt.matrix, scores, (watched.matrix, held), start)
+        return Course(learnt.matrix, scores, {VALIDATION: (watched.matrix, held)}, start)
+
+    @property
+    def _patience(self) -> int | None:
+        """Rounds without improvement that end the fit; None if none do."""
+        return patience_of(self, USUAL_PATIENCE)
 
     @property
     def _calibrates(self) -> bool:
@@ -420,25 +483,33 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         def predict(learnt: TrainingRows, held: TrainingRows) -> Array:
             course = self._course(learnt, replace(held, init_score=None), loss)
             boost(course, rules, rounds, None, self.n_jobs)
-            assert course.validation is not None
-            return loss.link(course.validation[1].score.reshape(loss.n_scores, -1).T)
+            _, scores = course.validation[VALIDATION]
+            return loss.link(scores.score.reshape(loss.n_scores, -1).T)
 
         return find_shifts(coded, predict, loss.settings, rounds.seed, self.verbose)
 
     def _watch(
-        self, loss: Loss, callbacks: Sequence[Any], before: Any, n_before: int, scale: Scale
+        self,
+        course: Course,
+        callbacks: Sequence[Any],
+        before: Any,
+        n_before: int,
+        scale: Scale,
+        scoring: Scoring,
     ) -> Watch:
         """Somebody who is told of every round."""
         return Watch(
             rounds=self.n_estimators,
-            metric=loss.metric,
-            patience=self.n_iter_no_change if self.early_stopping else None,
+            metric=course.scores.loss.metric,
+            patience=self._patience,
             tol=self.tol,
             verbose=self.verbose,
             callbacks=callbacks,
             history=None if before is None else before.history_,
             n_before=n_before,
             scale=scale,
+            scoring=scoring,
+            train_loss=bool(course.validation),
         )
 
     def _row_scores(
@@ -455,9 +526,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     def _kept_from_before(self) -> Any:
         """The estimator itself if this fit goes on where the last one ended."""
-        if self.early_stopping and self.drop_rate > 0.0:
+        if self._patience is not None and self.drop_rate > 0.0:
             raise ValueError(
-                f"early_stopping=True does not go with drop_rate={self.drop_rate}: later rounds "
+                f"Early stopping does not go with drop_rate={self.drop_rate}: later rounds "
                 "change the trees of earlier ones, so there is no best round to go back to."
             )
         if not self.warm_start or "ensemble_" not in self.__dict__:
@@ -498,7 +569,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         learnt, held = self._splits(rows, (seed, _HELD_KEY)).hold_out(self.validation_fraction)
         if not held.any() or not learnt.any():
             raise ValueError(
-                f"early_stopping=True with validation_fraction={self.validation_fraction} leaves "
+                f"Early stopping with validation_fraction={self.validation_fraction} leaves "
                 f"{int(held.sum())} of {len(held)} rows to validate on, and {int(learnt.sum())} to "
                 "learn from. Choose another fraction, or pass X_val and y_val to fit."
             )
@@ -512,12 +583,10 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         self, schema: Schema, loss: Loss, settings: Settings, scale: Scale = NO_SCALE
     ) -> BoostRules:
         """The parameters of growing as numbers."""
-        monotone = read_monotone(
-            self.monotonic_constraints, schema, parameter="monotonic_constraints"
-        )
+        monotone = read_monotone(self.monotonic_cst, schema)
         if monotone is not None and loss.n_scores > 1:
             raise ValueError(
-                "monotonic_constraints need one score per row, but the loss "
+                "monotonic_cst needs one score per row, but the loss "
                 f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
                 "regression."
             )
@@ -661,6 +730,39 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             Its values are what the leaves add to a score.
         """
         return SingleTree(self.trees_[number], self.schema_, "objective")
+
+    @property
+    def n_estimators_(self) -> int:
+        """Rounds in the model, as `n_iter_`."""
+        check_is_fitted(self)
+        return self.n_iter_
+
+    @property
+    def estimators_(self) -> Array:
+        """The trees to look at, an array of one row per round and one column per score."""
+        check_is_fitted(self)
+        trees = np.empty(len(self.trees_), object)
+        trees[:] = [self.tree(number) for number in range(len(trees))]
+        return trees.reshape(-1, self.ensemble_.n_scores)
+
+    @property
+    def train_score_(self) -> Array:
+        """Loss of the training rows after each round, ``history_["train"]``."""
+        return self._curve(TRAIN)
+
+    @property
+    def validation_score_(self) -> Array:
+        """Loss of the validation rows after each round, ``history_["validation"]``."""
+        return self._curve(VALIDATION)
+
+    def _curve(self, name: str) -> Array:
+        check_is_fitted(self)
+        if name not in self.history_:
+            raise AttributeError(
+                f"The history holds no losses of {name!r} rows. They are measured if fit gets "
+                "X_val and y_val or callbacks, stops early, or shows its progress."
+            )
+        return self.history_[name]
 
     @property
     def feature_importances_(self) -> Array:

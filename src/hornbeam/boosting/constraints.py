@@ -72,12 +72,12 @@ def check_constraints(model: Any) -> list[str]:
     --------
     >>> import hornbeam as hb
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 2.0, 4.0]
-    >>> model = hb.GradientBoostingRegressor(min_samples_leaf=1, monotonic_constraints=[1])
+    >>> model = hb.GradientBoostingRegressor(min_samples_leaf=1, monotonic_cst=[1])
     >>> hb.check_constraints(model.fit(X, y))
     []
     """
     schema = model.schema_
-    monotone = read_monotone(model.monotonic_constraints, schema, "monotonic_constraints")
+    monotone = read_monotone(model.monotonic_cst, schema)
     groups = read_groups(model.interaction_constraints, schema)
     found = []
     for number, tree in enumerate(model.trees_):

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
@@ -57,11 +57,29 @@ class Rounds:
 
 @dataclass(frozen=True)
 class RoundReport:
-    """What is known after a round."""
+    """What is known after a round; callbacks are told of it.
 
-    number: int  # counted from 1, earlier fits included
+    Attributes
+    ----------
+    number : int
+        The round, counted from 1; rounds of the fit that a warm start goes on from count.
+    train_loss : float
+        Mean loss of the rows that are learnt from; NaN where it is not measured.
+    losses : dict of str to float
+        Mean loss of the validation rows, by their name.
+    scores : dict of str to dict
+        For the same names: what ``scoring`` asks for, by its name.
+    """
+
+    number: int
     train_loss: float
-    valid_loss: float | None
+    losses: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def valid_loss(self) -> float | None:
+        """Mean loss of the first validation rows; None if there are none."""
+        return next(iter(self.losses.values()), None)
 
 
 Talk = Callable[[RoundReport], bool]
@@ -69,11 +87,11 @@ Talk = Callable[[RoundReport], bool]
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What is boosted: rows to learn from, and perhaps rows to watch, with their scores."""
+    """What is boosted: rows to learn from, and rows to watch by name, with their scores."""
 
     table: CodedTable
     scores: RowScores
-    validation: tuple[CodedTable, RowScores] | None
+    validation: Mapping[str, tuple[CodedTable, RowScores]]
     start: Array  # scores before the first round, one per score
 
 
@@ -93,14 +111,14 @@ def boost(
     validation = course.validation
     loss = scores.loss
     scores.take_slopes(n_jobs)
-    followed = validation is not None or rounds.drop_rate > 0.0
+    followed = bool(validation) or rounds.drop_rate > 0.0
     symmetric, growers = None, []
     if rules.growth in (SYMMETRIC, ALTERNATE):
         symmetric = SymmetricGrower(table, rules, scores, n_jobs)
     if rules.growth != SYMMETRIC:
         growers = _make_growers(table, rules, scores, n_jobs, followed)
-    watcher = None if validation is None else Follower(*validation, n_jobs)
-    followers = [] if watcher is None else [watcher]
+    watchers = [Follower(*rows, n_jobs) for rows in validation.values()]
+    followers = list(watchers)
     if rounds.drop_rate > 0.0:
         followers.append(Follower(table, scores, n_jobs))
     result: list[GrownTree] = []
@@ -148,7 +166,7 @@ def boost(
             _share_out(grow_one, growers, loss.n_scores)
         result += trees
         hessians += [float(tree.hessian[0]) for tree in trees]
-        if watcher is not None:
+        for watcher in watchers:
             for which, tree in enumerate(trees):
                 watcher.follow(tree, tree.value, which)
         if dropped:
@@ -159,7 +177,7 @@ def boost(
         report = RoundReport(
             number + 1,
             scores.mean_loss(n_jobs) if measure_train else np.nan,
-            None if validation is None else validation[1].mean_loss(n_jobs),
+            {name: watched.mean_loss(n_jobs) for name, (_, watched) in validation.items()},
         )
         if talk is not None and talk(report):
             break

@@ -49,7 +49,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
     colsample_bynode_ : float
         The share of the features that a node could ask, also where that was found.
     history_ : dict of str to array
-        Losses per round, as far as they were measured.
+        What was measured after each round: the mean loss by the name of the rows, "train",
+        "validation" or yours (of squared errors half the square), and what ``scoring`` asks
+        for, such as "validation r2".
     calibration_ : array
         What is added to each quantile; only with ``calibrate=True``.
     n_features_in_ : int
@@ -95,7 +97,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
         unseen: str = "missing",
-        monotonic_constraints: Any = None,
+        monotonic_cst: Any = None,
         interaction_constraints: Any = None,
         quantile: Any = 0.5,
         calibrate: bool = False,
@@ -103,10 +105,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         tweedie_power: float = 1.5,
         drop_rate: float = 0.0,
         skip_drop: float = 0.5,
-        early_stopping: bool = False,
+        early_stopping: bool | Auto = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
+        scoring: Any = "loss",
         warm_start: bool = False,
         verbose: int | None = None,
         random_state: Any = None,
@@ -135,7 +138,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
         self.unseen = unseen
-        self.monotonic_constraints = monotonic_constraints
+        self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
         self.quantile = quantile
         self.calibrate = calibrate
@@ -147,6 +150,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -218,7 +222,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     colsample_bynode_ : float
         The share of the features that a node could ask, also where that was found.
     history_ : dict of str to array
-        Losses per round, as far as they were measured.
+        What was measured after each round: the mean loss by the name of the rows, "train",
+        "validation" or yours, and what ``scoring`` asks for, such as "validation roc_auc".
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -266,15 +271,16 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
         unseen: str = "missing",
-        monotonic_constraints: Any = None,
+        monotonic_cst: Any = None,
         interaction_constraints: Any = None,
         class_weight: Any = None,
         drop_rate: float = 0.0,
         skip_drop: float = 0.5,
-        early_stopping: bool = False,
+        early_stopping: bool | Auto = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
+        scoring: Any = "loss",
         warm_start: bool = False,
         verbose: int | None = None,
         random_state: Any = None,
@@ -303,7 +309,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
         self.unseen = unseen
-        self.monotonic_constraints = monotonic_constraints
+        self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
         self.class_weight = class_weight
         self.drop_rate = drop_rate
@@ -312,6 +318,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -341,6 +348,10 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         fitted["classes_"] = classes.names[0]
         fitted["n_classes_"] = len(classes.names[0])
         return labels, weight
+
+    def _known_target(self, target: Array, fitted: dict[str, Any]) -> Array:
+        classes: Array = fitted["classes_"]
+        return classes[target.astype(np.int64)]
 
     def _splits(self, rows: TrainingRows, random: Any) -> Splits:
         """Every class keeps its share."""

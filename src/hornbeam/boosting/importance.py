@@ -42,11 +42,6 @@ def _amounts(tree: Tree, kind: str) -> Array:
 def _permutation(model: Any, X: Any, y: Any) -> Array:
     if X is None or y is None:
         raise ValueError("importances('permutation', X, y) needs rows to shuffle: pass X and y.")
-    if not hasattr(model, "score"):
-        raise ValueError(
-            f"{type(model).__name__} has no score that shuffling a column could lower; use "
-            "sklearn.inspection.permutation_importance with a scoring of your own."
-        )
     from sklearn.inspection import permutation_importance
 
     found = permutation_importance(model, X, y, n_repeats=5, random_state=0)

@@ -10,9 +10,11 @@ from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import MAX_BINS
 from hornbeam.losses import OwnLoss
 from hornbeam.params import COUNT, PARAMETERS, Parameter
+from hornbeam.stopping import patience_parameter, stopping_parameter
 
 _AUTO = StrOptions({"auto"})
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
+USUAL_PATIENCE = 10
 
 PARAMETERS.update(
     {
@@ -153,12 +155,6 @@ PARAMETERS.update(
             "L2 penalty added where a split parts sorted categories.",
             [Interval(Real, 0.0, None, closed="left")],
         ),
-        "monotonic_constraints": Parameter(
-            "array-like or dict or None",
-            "+1, 0 or -1 per feature (a dict names them): scores must rise, may do as they like, "
-            "or must fall with it.",
-            ["array-like", dict, None],
-        ),
         "interaction_constraints": Parameter(
             "list of lists or None",
             "Groups of features, by name or position: the features on a way from the root to a "
@@ -175,10 +171,8 @@ PARAMETERS.update(
             "DART: probability that a round drops nothing.",
             [Interval(Real, 0.0, 1.0, closed="both")],
         ),
-        "early_stopping": Parameter(
-            "bool",
-            "Stop when the loss on validation rows does not improve, and keep the best model.",
-            ["boolean"],
+        "early_stopping": stopping_parameter(
+            "Stop when the loss on validation rows does not improve, and keep the best model."
         ),
         "validation_fraction": Parameter(
             "float",
@@ -186,13 +180,27 @@ PARAMETERS.update(
             "unless `fit` is given others.",
             [Interval(Real, 0.0, 1.0, closed="neither")],
         ),
-        "n_iter_no_change": Parameter(
-            "int", "Rounds without improvement after which early stopping stops.", [COUNT]
+        "n_iter_no_change": patience_parameter(
+            "Rounds without improvement after which early stopping stops.", USUAL_PATIENCE
         ),
         "tol": Parameter(
             "float",
             "Least improvement of the validation loss that counts, as a share of it.",
             [Interval(Real, 0.0, None, closed="left")],
+        ),
+        "scoring": Parameter(
+            "str, function, None or list",
+            "What is watched on validation rows besides the loss: names of scikit-learn's scorers, "
+            "functions ``score(estimator, X, y)``, or None for the estimator's own `score`. Early "
+            "stopping goes by the first one.",
+            [str, callable, list, tuple, None],
+        ),
+        "ranking_scoring": Parameter(
+            "'loss', function or list",
+            "What is watched on validation rows besides 1 - NDCG: functions ``score(estimator, X, "
+            "y, group)``, which get the rows query by query, and how many each has. Early "
+            "stopping goes by the first one.",
+            [StrOptions({"loss"}), callable, list, tuple],
         ),
         "warm_start": Parameter(
             "bool",
@@ -202,7 +210,8 @@ PARAMETERS.update(
         ),
         "verbose": Parameter(
             "int or None",
-            "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
+            "1: show a progress bar; 0: never; None: on a terminal, when it takes long; a larger "
+            "number: print a line after every so many rounds.",
             [Interval(Integral, 0, None, closed="left"), None],
         ),
         "query": Parameter(

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
-from hornbeam.boosting.rows import Given, TrainingRows, read_one_column
+from hornbeam.boosting.rows import Given, TrainingRows, read_one_column, read_sets
 from hornbeam.data.folds import Splits
+from hornbeam.data.reader import read_table
 from hornbeam.dtypes import Array
 from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
@@ -40,7 +42,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
     colsample_bynode_ : float
         The share of the features that a node could ask, also where that was found.
     history_ : dict of str to array
-        1 - NDCG per round, as far as it was measured.
+        What was measured after each round: 1 - NDCG@10 by the name of the rows, "train",
+        "validation" or yours, and what ``scoring`` asks for.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -57,7 +60,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
     """
 
     _task = "ranking"
-    _declared_as = {**COMMON, "loss": "ranking_loss"}  # noqa: RUF012
+    _declared_as = {**COMMON, "loss": "ranking_loss", "scoring": "ranking_scoring"}  # noqa: RUF012
 
     def __init__(
         self,
@@ -85,15 +88,16 @@ class GradientBoostingRanker(BaseGradientBoosting):
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
         unseen: str = "missing",
-        monotonic_constraints: Any = None,
+        monotonic_cst: Any = None,
         interaction_constraints: Any = None,
         query: str | int | None = None,
         drop_rate: float = 0.0,
         skip_drop: float = 0.5,
-        early_stopping: bool = False,
+        early_stopping: bool | Auto = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
+        scoring: Any = "loss",
         warm_start: bool = False,
         verbose: int | None = None,
         random_state: Any = None,
@@ -122,7 +126,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
         self.unseen = unseen
-        self.monotonic_constraints = monotonic_constraints
+        self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
         self.query = query
         self.drop_rate = drop_rate
@@ -131,6 +135,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -171,7 +176,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         qid : array-like of shape (n_samples,), optional
             The query of each row; the rows of a query need not be neighbours.
         X_val, y_val, sample_weight_val, group_val, qid_val : optional
-            Rows to watch NDCG on, and to stop by if ``early_stopping`` is set.
+            Rows to watch NDCG on, and to stop by; dicts for several sets, see
+            `GradientBoostingRegressor.fit`.
         init_score : array-like of shape (n_samples,), optional
             Scores to start from.
         groups, time : array-like of shape (n_samples,), optional
@@ -185,12 +191,11 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self
         """
         given = self._in_query_order(X, y, sample_weight, init_score, group, qid, (groups, time))
-        valid = None
-        given_val = (X_val, y_val, sample_weight_val, group_val, qid_val)
-        if any(part is not None for part in given_val):
-            if X_val is None or y_val is None:
-                raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
-            valid = self._in_query_order(X_val, y_val, sample_weight_val, None, group_val, qid_val)
+        sets = read_sets(
+            X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val,
+            init_score=None, group_val=group_val, qid_val=qid_val,
+        )  # fmt: skip
+        valid = {name: self._in_query_order(*parts) for name, parts in sets.items()}
         return self._fit(given, valid, callbacks)
 
     def _in_query_order(
@@ -234,6 +239,34 @@ class GradientBoostingRanker(BaseGradientBoosting):
         array of shape (n_samples,)
         """
         return self._scores(X)[:, 0]
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, qid: Any = None
+    ) -> float:
+        """Return NDCG@10, averaged over queries.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Relevance of each document to its query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the documents; a query counts by their mean.
+        group, qid : optional
+            Which rows belong to one query, as in `fit`.
+
+        Returns
+        -------
+        float
+            At most 1; a query that has nothing relevant counts as 1.
+        """
+        check_is_fitted(self)
+        given = self._in_query_order(X, y, sample_weight, None, group, qid)
+        table = read_table(given.X, given.sample_weight, type(self).__name__, schema=self.schema_)
+        rows = self._read_rows(given, table, {}, True)
+        loss = self._resolve_loss(rows, {})
+        scores = self._row_scores(rows, loss, self.ensemble_.start, self)
+        return 1.0 - scores.mean_loss(self.n_jobs)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Score each row after each round.

@@ -37,6 +37,38 @@ class Given:
     kin: tuple[Any, Any] = (None, None)  # groups and time
 
 
+def read_sets(**arguments: Any) -> dict[str, tuple[Any, ...]]:
+    """The validation rows by name, from arguments of ``fit`` that may be dicts of such names.
+
+    ``X_val`` and ``y_val`` come first; the others may be None.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if not given:
+        return {}
+    if "X_val" not in given or "y_val" not in given:
+        raise ValueError("X_val and y_val belong together: pass both to fit, or neither.")
+    if not isinstance(given["X_val"], dict):
+        return {"validation": tuple(arguments.values())}
+    names = list(given["X_val"])
+    for argument, value in given.items():
+        if not isinstance(value, dict) or set(value) != set(names):
+            has = f"is {value!r:.40}" if not isinstance(value, dict) else f"has {list(value)[:10]}"
+            raise ValueError(
+                f"X_val holds the validation rows {names[:10]}, so {argument} must be a dict of "
+                f"these names, but {has}."
+            )
+    for name in names:
+        if not isinstance(name, str) or not name or name == "train":
+            raise ValueError(
+                f"X_val names validation rows {name!r}: names must be text, and 'train' is the "
+                "name of the rows that are learnt from."
+            )
+    return {
+        name: tuple(None if value is None else value[name] for value in arguments.values())
+        for name in names
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """Rows that were read: features, targets, weights."""

@@ -10,7 +10,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import scipy.sparse
@@ -26,11 +26,13 @@ from hornbeam.fitting import become, forget, learnt
 from hornbeam.forest.bags import Bags, count_draws
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
+from hornbeam.forest.parameters import USUAL_PATIENCE
 from hornbeam.forest.savable import SavableForest
 from hornbeam.forest.store import ForestStore
 from hornbeam.forest.trial import TRIED, find_rules
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
+from hornbeam.stopping import patience_of
 from hornbeam.tree.estimators import CartTree
 from hornbeam.tree.model import digest_with_classes
 from hornbeam.tree.reader import CartReader, count_features
@@ -84,8 +86,8 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     min_samples_split: Any
     ccp_alpha: float
     constant_features: str
-    early_stopping: bool
-    n_iter_no_change: int
+    early_stopping: bool | Literal["auto"]
+    n_iter_no_change: int | None
     tol: float
     random_state: Any
     warm_start: bool
@@ -203,29 +205,30 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 "warm_start=True goes on with a forest in which other categories share codes "
                 "than in this table. Fit anew with warm_start=False."
             )
-        step = BATCH if self.early_stopping else max(1, self.n_estimators - n_trees)
+        patience = patience_of(self, USUAL_PATIENCE)
+        step = BATCH if patience else max(1, self.n_estimators - n_trees)
         best, failures = -np.inf, 0
-        if self.early_stopping and stores:
+        if patience and stores:
             out_of_bag.add(stores[0], 0)
             best = out_of_bag.score()
         with ProgressBar("trees", self.n_estimators, self.verbose) as bar:
-            while n_trees < self.n_estimators and failures < self.n_iter_no_change:
+            while n_trees < self.n_estimators and (not patience or failures < patience):
                 last = min(n_trees + step, self.n_estimators)
                 base = n_trees
                 store, gain = plantation.grow(n_trees, last, lambda n: bar.show(base + n))  # noqa: B023
                 stores.append(store)
                 gains.append(gain)
                 n_trees = last
-                if self.early_stopping:
+                if patience:
                     out_of_bag.add(store, base)
                     score = out_of_bag.score()
                     improved = score > best + self.tol
                     best, failures = max(best, score), 0 if improved else failures + 1
         fitted["store_"] = ForestStore.join(stores, release=True)
         fitted["tree_gains_"] = np.concatenate(gains)
-        if self.oob_score and not self.early_stopping:
+        if self.oob_score and not patience:
             out_of_bag.add(fitted["store_"], 0)
-        if self.oob_score or self.early_stopping:
+        if self.oob_score or patience:
             fitted |= out_of_bag.attributes()
 
     def _note(self, task: Task, bags: Bags, y: Any, fitted: dict[str, Any]) -> None:
@@ -273,16 +276,17 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
             )
 
     def _check_bags_wanted(self, time: Any) -> None:
-        for name in ("oob_score", "early_stopping"):
-            if getattr(self, name) and time is not None:
+        stops = patience_of(self, USUAL_PATIENCE) is not None
+        for name, wanted in (("oob_score", self.oob_score), ("early_stopping", stops)):
+            if wanted and time is not None:
                 raise ValueError(
-                    f"{name}={getattr(self, name)} asks trees about rows out of their bags, and "
+                    f"{name}={wanted} asks trees about rows out of their bags, and "
                     "with time these trees may have seen what came later. Leave time away, or "
                     f"{name}=False."
                 )
-            if getattr(self, name) and not self.bootstrap:
+            if wanted and not self.bootstrap:
                 raise ValueError(
-                    f"{name}={getattr(self, name)} scores rows that are out of the bag. "
+                    f"{name}={wanted} scores rows that are out of the bag. "
                     "Out of bag estimation only available if bootstrap=True"
                 )
 

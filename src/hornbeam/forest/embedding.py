@@ -83,7 +83,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
     ccp_alpha = 0.0
     constant_features = "skip"
     early_stopping = False
-    n_iter_no_change = 1
+    n_iter_no_change = None
     tol = 0.0
 
     def __init__(

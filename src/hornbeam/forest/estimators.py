@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -303,8 +303,8 @@ class RandomForestClassifier(ForestClassifier):
         monotonic_cst: Any = None,
         voting: str = "soft",
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
@@ -419,8 +419,8 @@ class RandomForestRegressor(ForestRegressor):
         leaf_samples: bool = False,
         calibrate: bool = False,
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
@@ -532,8 +532,8 @@ class ExtraTreesClassifier(ForestClassifier):
         monotonic_cst: Any = None,
         voting: str = "soft",
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,
@@ -647,8 +647,8 @@ class ExtraTreesRegressor(ForestRegressor):
         leaf_samples: bool = False,
         calibrate: bool = False,
         constant_features: str = "skip",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | None = None,
         tol: float = 1e-4,
         finder: str = "histogram",
         max_bins: int = 255,

@@ -7,6 +7,9 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from hornbeam.params import COUNT, PARAMETERS, Parameter
+from hornbeam.stopping import patience_parameter, stopping_parameter
+
+USUAL_PATIENCE = 5
 
 PARAMETERS.update(
     {
@@ -80,21 +83,17 @@ PARAMETERS.update(
             "'random' is better then.",
             [StrOptions({"auto", "cautious", "random", "subset", "one_vs_rest"})],
         ),
-        "forest_stopping": Parameter(
-            "bool",
+        "forest_stopping": stopping_parameter(
             "Stop adding trees when the score on the rows out of the bag no longer gets better; "
-            "`n_estimators` is the most there can be.",
-            ["boolean"],
+            "`n_estimators` is the most there can be."
         ),
-        "forest_patience": Parameter(
-            "int",
-            "With ``early_stopping=True``: how many times in a row ten more trees may fail to "
-            "raise the score by `tol`.",
-            [COUNT],
+        "forest_patience": patience_parameter(
+            "How many times in a row ten more trees may fail to raise the score by `tol`.",
+            USUAL_PATIENCE,
         ),
         "forest_tol": Parameter(
             "float",
-            "With ``early_stopping=True``: the smallest improvement of the score that counts.",
+            "Where forests stop early: the smallest improvement of the score that counts.",
             [Interval(Real, 0.0, None, closed="left")],
         ),
         "leaf_samples": Parameter(

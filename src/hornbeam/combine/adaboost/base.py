@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import hornbeam.combine.adaboost.parameters  # noqa: F401  (declares what the estimators have)
 from hornbeam.combine.adaboost.members import Members, make_members
+from hornbeam.combine.adaboost.parameters import USUAL_PATIENCE
 from hornbeam.combine.adaboost.rounds import Round
 from hornbeam.combine.adaboost.savable import SavableAdaBoost
 from hornbeam.combine.tables import TableRows, read_rows
@@ -23,6 +24,7 @@ from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting, forget
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
+from hornbeam.stopping import patience_of
 
 _HELD_KEY = 5  # tells these draws from others with the same seed
 
@@ -34,9 +36,9 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
     n_estimators: int
     learning_rate: float
     random_state: Any
-    early_stopping: bool
+    early_stopping: bool | Literal["auto"]
     validation_fraction: float
-    n_iter_no_change: int
+    n_iter_no_change: int | None
     n_jobs: int | None
     verbose: int | None
 
@@ -138,7 +140,7 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
     @property
     def _holds_out(self) -> bool:
         """Whether something is to be found out on rows that members have not seen."""
-        return self.early_stopping
+        return patience_of(self, USUAL_PATIENCE) is not None
 
     def _split(self, target: Array, weight: Array, kin: Kin, seed: int) -> Split:
         """Rows to learn from and rows to watch, all of which have a weight."""
@@ -177,16 +179,16 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         members = self._members(learnt, target[split.learnt], random, self.n_estimators, held)
         weights = weight[split.learnt]
         watch = self._watcher(members, target[split.held], weight[split.held])
-        best, best_number = np.inf, 1
+        patience, best, best_number = patience_of(self, USUAL_PATIENCE), np.inf, 1
         rounds = self._rounds(members, target[split.learnt], weights / weights.sum(), random)
         with ProgressBar("watching", self.n_estimators, self.verbose) as bar:
             for number, one in enumerate(rounds, 1):
                 loss = watch.add(one)
                 bar.show(number, f"held-out loss {loss:.5g}")
-                if loss < best or not self.early_stopping:
+                if loss < best or not patience:
                     best, best_number = loss, number
                     watch.remember()
-                if self.early_stopping and number - best_number >= self.n_iter_no_change:
+                if patience and number - best_number >= patience:
                     break
         self._settle(watch)
         return best_number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -91,9 +91,9 @@ class AdaBoostClassifier(Probabilities, BaseAdaBoost):
         learning_rate: float = 1.0,
         algorithm: str = "SAMME",
         random_state: Any = None,
-        early_stopping: bool = False,
+        early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
+        n_iter_no_change: int | None = None,
         calibrate: bool = False,
         n_jobs: int | None = None,
         verbose: int | None = None,
@@ -147,7 +147,7 @@ class AdaBoostClassifier(Probabilities, BaseAdaBoost):
 
     @property
     def _holds_out(self) -> bool:
-        return self.early_stopping or self.calibrate
+        return super()._holds_out or self.calibrate
 
     def _class_numbers(self, target: Array) -> Array:
         return np.searchsorted(self.classes_, target)

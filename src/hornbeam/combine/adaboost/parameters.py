@@ -7,6 +7,9 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from hornbeam.params import COUNT, PARAMETERS, Parameter
+from hornbeam.stopping import patience_parameter, stopping_parameter
+
+USUAL_PATIENCE = 20
 
 PARAMETERS.update(
     {
@@ -44,19 +47,17 @@ PARAMETERS.update(
             "do; False: to all rows with their weights, where nothing is left to chance.",
             ["boolean"],
         ),
-        "adaboost_stopping": Parameter(
-            "bool",
+        "adaboost_stopping": stopping_parameter(
             "Find out on held-out rows after how many rounds to stop; then boost so long on all "
-            "rows.",
-            ["boolean"],
+            "rows."
         ),
         "adaboost_fraction": Parameter(
             "float",
             "Share of the rows (of each class) held out for early stopping and for `calibrate`.",
             [Interval(Real, 0.0, 1.0, closed="neither")],
         ),
-        "adaboost_patience": Parameter(
-            "int", "Rounds without improvement after which early stopping stops.", [COUNT]
+        "adaboost_patience": patience_parameter(
+            "Rounds without improvement after which early stopping stops.", USUAL_PATIENCE
         ),
         "adaboost_calibrate": Parameter(
             "bool",
