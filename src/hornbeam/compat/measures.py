@@ -12,6 +12,15 @@ from hornbeam.data.infinities import infinities_are_numbers
 from hornbeam.data.reader import read_table
 from hornbeam.dtypes import Array
 from hornbeam.losses import total_loss
+from hornbeam.tree.ensemble import Ensemble
+
+
+def before_the_first_round(engine: Any) -> Any:
+    """A copy of a fitted engine that has no trees yet."""
+    model: Any = object.__new__(type(engine))
+    start = engine.ensemble_.start
+    vars(model).update(vars(engine), ensemble_=Ensemble([], [], len(start), start), n_iter_=0)
+    return model
 
 
 def mean_loss(engine: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

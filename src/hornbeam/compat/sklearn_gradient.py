@@ -36,7 +36,13 @@ from hornbeam.fitting import fitting
 from hornbeam.tree.estimators import DecisionTreeRegressor
 from hornbeam.tree.reader import count_features
 
-_FIXED = {"order": 1, "growth": "leaf", "reg_lambda": 0.0, "category_l2": 0.0}
+_FIXED = {
+    "early_stopping": False,
+    "order": 1,
+    "growth": "leaf",
+    "reg_lambda": 0.0,
+    "category_l2": 0.0,
+}
 
 _FIT = {
     "X": "the same; text and missing values are taken as well",
@@ -241,6 +247,7 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
         self.init_ = earlier["init_"] if earlier else self._fit_init(*learnt)
         stages = Stages(self, monitor, self._factor)
         watched = dict(zip(("X_val", "y_val", "sample_weight_val"), held, strict=True))
+        watched = {name: part for name, part in watched.items() if part is not None}
         start = self._start(learnt[0], engine) if self.init_ is not None else None
         engine.fit(*learnt, **watched, init_score=start, callbacks=[stages])
         self.train_score_ = np.array(stages.train)

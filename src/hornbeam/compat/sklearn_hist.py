@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import sklearn.ensemble
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
@@ -18,12 +19,11 @@ from hornbeam.boosting.engine import RoundReport
 from hornbeam.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from hornbeam.combine.tables import TableRows, open_rows
 from hornbeam.compat.adapter import Adapter, ClassifierMethods, RegressorMethods
-from hornbeam.compat.measures import mean_loss
+from hornbeam.compat.measures import before_the_first_round, mean_loss
 from hornbeam.compat.translation import (
     Known,
     Row,
     Translation,
-    absent,
     apart,
     chosen,
     converted,
@@ -34,9 +34,16 @@ from hornbeam.data.choices import chosen_categories
 from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting
 
+_WATCHED, _LEARNT = "validation", "learnt"  # rows, in the reports of the engine
 _MANY_ROWS = 10_000  # more of them, and 'auto' stops early
 
-_FIXED = {"growth": "leaf", "min_child_weight": 1e-3, "category_l2": 0.0, "order": 2}
+_FIXED = {
+    "early_stopping": False,
+    "growth": "leaf",
+    "min_child_weight": 1e-3,
+    "category_l2": 0.0,
+    "order": 2,
+}
 
 _FIT = {
     "X": "the same; text is taken as well",
@@ -48,8 +55,8 @@ _ATTRIBUTES = {
     "engine_": "the fitted estimator of ours, with all that it can do",
     "n_iter_": "rounds in the model, those without improvement as well",
     "n_trees_per_iteration_": "trees of a round: one per class if there are more than two",
-    "train_score_, validation_score_": "minus the loss at the start and after each round; empty "
-    "without early stopping",
+    "train_score_, validation_score_": "the score (minus the loss) at the start and after each "
+    "round; empty without early stopping",
     "do_early_stopping_": "whether the fit could stop early",
     "is_categorical_": "which columns are categories; None if none is",
     "n_features_in_, feature_names_in_": "the same",
@@ -79,7 +86,7 @@ _MIDDLE: tuple[Row, ...] = (
         "the same; a negative code is a missing value",
         lambda value, known: {"categorical_features": value},
     ),
-    renamed("monotonic_cst", "monotonic_constraints"),
+    *same("monotonic_cst"),
     converted(
         "interaction_cst",
         "`interaction_constraints`, with the pairs or single features written out for "
@@ -89,7 +96,7 @@ _MIDDLE: tuple[Row, ...] = (
     ),
     *same("warm_start"),
     apart("early_stopping", "the same: `'auto'` stops early with more than 10,000 rows"),
-    absent("scoring", ("loss",), "leave scoring='loss', which stops by the loss."),
+    apart("scoring", "the same"),
     apart(
         "validation_fraction",
         "the same rows are held out; None stops by the training loss",
@@ -140,14 +147,18 @@ class Stopping:
 
     def __init__(self, adapter: BaseHistGradientBoosting, watches: bool) -> None:
         self.adapter, self.watches = adapter, watches
+        self.by_loss = adapter.scoring == "loss"
         self.train = adapter.train_score_.tolist()
         self.valid = adapter.validation_score_.tolist()
 
     def __call__(self, report: RoundReport) -> bool:
         """Note a round; True ends the fit."""
-        self.train.append(-report.train_loss)
-        if self.watches:
-            self.valid.append(-float(report.valid_loss or 0.0))
+        if self.by_loss:
+            self.train.append(-report.train_loss)
+            self.valid += [-report.losses[_WATCHED]] if self.watches else []
+        else:
+            self.train += report.scores[_LEARNT].values()
+            self.valid += report.scores[_WATCHED].values() if self.watches else []
         return self.adapter._should_stop(self.valid if self.watches else self.train)
 
 
@@ -160,6 +171,7 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
     validation_fraction: Any
     n_iter_no_change: int
     tol: float
+    scoring: Any
     random_state: Any
 
     train_score_: Array
@@ -223,7 +235,8 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         engine = self._make_engine(earlier.get("engine_"), n_features=rows.n_columns)
         engine._least_classes = 1
         if not self.do_early_stopping_:
-            engine.fit(*given, **_named(watched))
+            watches = not (watched[0] is None and watched[1] is None)
+            engine.fit(*given, **_named({_WATCHED: watched} if watches else {}))
         else:
             self._fit_and_stop(engine, rows, given, watched)
         self._adopt(engine)
@@ -235,14 +248,32 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         if watched[0] is None and watched[1] is None and self.validation_fraction is not None:
             given, watched = self._hold_out(rows, given)
         watches = watched[0] is not None
-        stopping = Stopping(self, watches)
-        engine.fit(*given, **_named(watched), callbacks=[stopping])
+        stopping, rows_by_name = Stopping(self, watches), {_WATCHED: watched} if watches else {}
+        if not stopping.by_loss:
+            engine.scoring, rows_by_name[_LEARNT] = self._scorer(), given
+        engine.fit(*given, **_named(rows_by_name), callbacks=[stopping])
+        engine.scoring = "loss"  # what was measured is not needed to go on
         if not len(self.train_score_):
-            stopping.train.insert(0, -mean_loss(engine, *given))
+            stopping.train.insert(0, self._first_score(engine, given))
             if watches:
-                stopping.valid.insert(0, -mean_loss(engine, *watched))
+                stopping.valid.insert(0, self._first_score(engine, watched))
         self.train_score_ = np.array(stopping.train)
         self.validation_score_ = np.array(stopping.valid)
+
+    def _scorer(self) -> Any:
+        """A scorer by name, or as a function."""
+        if self.scoring is not None:
+            return self.scoring
+        return "accuracy" if isinstance(self, ClassifierMixin) else "r2"
+
+    def _first_score(self, engine: Any, given: Any) -> float:
+        """The score before the first round."""
+        X, y, weight = given
+        if self.scoring == "loss":
+            return -mean_loss(engine, X, y, weight)
+        model = before_the_first_round(engine)
+        more = {} if weight is None else {"sample_weight": weight}
+        return float(check_scoring(model, self._scorer())(model, X, y, **more))
 
     def _hold_out(self, rows: TableRows, given: Any) -> tuple[Any, Any]:
         """The rows to learn from and those to stop by: the same ones as in scikit-learn."""
@@ -305,8 +336,13 @@ def _without_negative_codes(rows: TableRows, chosen: Any) -> TableRows:
     return TableRows(frame.with_columns(*known), True) if known else rows
 
 
-def _named(watched: Any) -> dict[str, Any]:
-    return dict(zip(("X_val", "y_val", "sample_weight_val"), watched, strict=True))
+def _named(sets: dict[str, Any]) -> dict[str, Any]:
+    """Sets of rows by name as the arguments of a fit."""
+    names = ("X_val", "y_val", "sample_weight_val")
+    parts = {name: {rows: parts[i] for rows, parts in sets.items()} for i, name in enumerate(names)}
+    if all(weight is None for weight in parts["sample_weight_val"].values()):
+        del parts["sample_weight_val"]
+    return parts if sets else {}
 
 
 class HistGradientBoostingRegressor(RegressorMethods, RegressorMixin, BaseHistGradientBoosting):  # type: ignore[misc]
