@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
-from hornbeam.boosting.grower import USUAL_KERNELS
+from hornbeam.boosting.grower import USUAL_KERNELS, GrownTree
 from hornbeam.boosting.history import TRAIN, VALIDATION, Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.parameters import USUAL_PATIENCE
@@ -46,6 +47,7 @@ from hornbeam.boosting.scoring import LOSS, Scorer, Scoring, WatchedRows, read_s
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
 from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.coding import Codes
 from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.folds import Kin, Splits
@@ -84,7 +86,12 @@ COMMON = {
 }
 
 
-class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseGradientBoosting(
+    SavableBoosting,
+    CallbackSupportMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What all three share."""
 
     _task: str
@@ -141,6 +148,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -255,8 +263,21 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
         )
         scoring = self._scoring(scorers, course, watched, valid, fitted, scale)
+        told = Told(self, rounds.n_rounds, given.X, given.y, given.sample_weight)
+        grown: list[GrownTree] = []
+
+        def so_far() -> dict[str, Any]:
+            """The fitted attributes as they are after a round."""
+            scaled = [copy.copy(tree) for tree in grown]
+            for tree in scaled:
+                tree.value = scale.up(tree.value, tree.child == 0)
+            done, start = n_before + len(scaled) // loss.n_scores, scale.up(course.start)
+            return fitted | _model_of(before, scaled, course, rules, start, done)
+
+        if told.listens:
+            callbacks = [*callbacks, lambda report: told.step(so_far)]
         with self._watch(course, callbacks, before, n_before, scale, scoring) as watch:
-            grown = boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss)
+            boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss, grown)
         if grown and all(len(tree.child) == 1 for tree in grown):
             _explain_no_split(float(grown[0].hessian[0]), course.scores, rules)
         elif grown:
@@ -264,18 +285,12 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         for tree in grown:
             tree.value = scale.up(tree.value, tree.child == 0)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
-        trees = [] if before is None else list(before.ensemble_.trees)
-        trees += build_trees(grown, table.codes, rules)
-        del trees[n_kept * loss.n_scores :]
-        scores_of_trees = np.arange(len(trees)) % loss.n_scores
-        start = scale.up(course.start)
-        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, start)
-        fitted["link_"] = loss.link_name
-        fitted["n_iter_"] = n_kept
+        fitted |= _model_of(before, grown, course, rules, scale.up(course.start), n_kept)
         fitted["history_"] = watch.history()
         if self._calibrates:
             all_rounds = replace(rounds, n_rounds=n_kept, first_round=0, hessians=())
             fitted["calibration_"] = scale.up(self._calibrate(coded, loss, rules, all_rounds))
+        told.end(lambda: fitted)
         return fitted
 
     def _read(self, given: Given, before: Any) -> tuple[TrainingTable, dict[str, Any]]:
@@ -827,6 +842,24 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _model_of(
+    before: Any,
+    grown: Sequence[GrownTree],
+    course: Course,
+    rules: BoostRules,
+    start: Array,
+    n_rounds: int,
+) -> dict[str, Any]:
+    """The fitted attributes of a model of so many rounds, those of an earlier fit included."""
+    loss = course.scores.loss
+    trees = [] if before is None else list(before.ensemble_.trees)
+    trees += build_trees(grown, course.table.codes, rules)
+    del trees[n_rounds * loss.n_scores :]
+    scores_of_trees = np.arange(len(trees)) % loss.n_scores
+    ensemble = Ensemble(trees, scores_of_trees, loss.n_scores, start)
+    return {"ensemble_": ensemble, "link_": loss.link_name, "n_iter_": n_rounds}
 
 
 def _check_classes(before: Any, fitted: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ class TableRows:
 
     table: Any  # an array, a sparse matrix in csr format or a narwhals data frame
     is_frame: bool
+    layout: str | None = None  # of a sparse matrix, as the user gave it
 
     @property
     def n_rows(self) -> int:
@@ -44,7 +45,9 @@ class TableRows:
         table = self.table if rows is None else self.table[rows]
         if not np.array_equal(columns, np.arange(self.n_columns)):
             table = table[:, columns.tolist()] if self.is_frame else table[:, columns]
-        return table.to_native() if self.is_frame else table
+        if self.is_frame:
+            return table.to_native()
+        return table if self.layout in (None, "csr") else table.asformat(self.layout)
 
 
 def read_rows(X: Any, estimator: Any, fitted: bool) -> TableRows:
@@ -78,7 +81,8 @@ def open_rows(X: Any, name: str) -> TableRows:
     if isinstance(table, ArrayTable):
         values: Any = table.values if table.mask is None else _unmasked(table.values, table.mask)
         return TableRows(values, False)
-    return TableRows(table.values.tocsr(), False)
+    layout = "csc" if table.values.format == "csc" else "csr"
+    return TableRows(table.values.tocsr(), False, layout)
 
 
 def _unmasked(values: Array, mask: Array) -> Array:

@@ -11,11 +11,12 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.boosting.base import BaseGradientBoosting
+from hornbeam.callbacks import CallbackSupportMixin
 from hornbeam.compat.translation import Translation
 from hornbeam.dtypes import Array
 
 
-class Adapter(BaseEstimator):  # type: ignore[misc]
+class Adapter(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Mixin for classes that stand for a class of another library.
 
     ``engine_`` is the fitted estimator of ours, with all that it can do and they cannot.
@@ -39,6 +40,8 @@ class Adapter(BaseEstimator):  # type: ignore[misc]
         ours = self._translation.to_ours(self.get_params(deep=False), **facts)
         engine = self._engine_class(**ours)
         engine._called = type(self).__name__
+        if "_skl_callbacks" in vars(self):
+            engine.set_callbacks(*self._skl_callbacks)
         if earlier is not None:
             engine.__dict__ = {**vars(earlier), **vars(engine)}
         return engine
@@ -51,11 +54,11 @@ class Adapter(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return "engine_" in self.__dict__
 
-    def _raw(self, X: Any) -> Array:
+    def _raw_predict(self, X: Any) -> Array:
         """Scores of each row, (n_rows, n_scores)."""
         return self._engine._scores(X)
 
-    def _staged_raw(self, X: Any) -> Iterator[Array]:
+    def _staged_raw_predict(self, X: Any) -> Iterator[Array]:
         return self._engine._staged_scores(X)
 
     def _adopt(self, engine: Any) -> None:
@@ -92,8 +95,8 @@ class Adapter(BaseEstimator):  # type: ignore[misc]
 class RegressorMethods:
     """What an adapter of a regressor is asked for."""
 
-    _raw: Any
-    _staged_raw: Any
+    _raw_predict: Any
+    _staged_raw_predict: Any
     engine_: Any
 
     def predict(self, X: Any) -> Array:
@@ -107,7 +110,7 @@ class RegressorMethods:
         -------
         array of shape (n_samples,)
         """
-        scores = self._raw(X)
+        scores = self._raw_predict(X)
         return np.asarray(self.engine_._flat(scores))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -121,15 +124,15 @@ class RegressorMethods:
         ------
         array of shape (n_samples,)
         """
-        for scores in self._staged_raw(X):
+        for scores in self._staged_raw_predict(X):
             yield self.engine_._flat(scores)
 
 
 class ClassifierMethods:
     """What an adapter of a classifier is asked for."""
 
-    _raw: Any
-    _staged_raw: Any
+    _raw_predict: Any
+    _staged_raw_predict: Any
     engine_: Any
     classes_: Array
     n_classes_: int
@@ -145,7 +148,7 @@ class ClassifierMethods:
         -------
         array of shape (n_samples,)
         """
-        scores = self._raw(X)
+        scores = self._raw_predict(X)
         return np.asarray(self.engine_._likeliest(scores))
 
     def predict_proba(self, X: Any) -> Array:
@@ -159,7 +162,7 @@ class ClassifierMethods:
         -------
         array of shape (n_samples, n_classes)
         """
-        scores = self._raw(X)
+        scores = self._raw_predict(X)
         return np.asarray(self.engine_._linked(scores))
 
     def decision_function(self, X: Any) -> Array:
@@ -173,7 +176,7 @@ class ClassifierMethods:
         -------
         array of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        return _squeezed(self._raw(X))
+        return _squeezed(self._raw_predict(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Predict the class after each round.
@@ -186,7 +189,7 @@ class ClassifierMethods:
         ------
         array of shape (n_samples,)
         """
-        for scores in self._staged_raw(X):
+        for scores in self._staged_raw_predict(X):
             yield self.engine_._likeliest(scores)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
@@ -200,7 +203,7 @@ class ClassifierMethods:
         ------
         array of shape (n_samples, n_classes)
         """
-        for scores in self._staged_raw(X):
+        for scores in self._staged_raw_predict(X):
             yield self.engine_._linked(scores)
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
@@ -214,7 +217,7 @@ class ClassifierMethods:
         ------
         array of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        for scores in self._staged_raw(X):
+        for scores in self._staged_raw_predict(X):
             yield _squeezed(scores)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.engine import seed_of_tree
 from hornbeam.boosting.rows import Given
 from hornbeam.data.infinities import infinities_are_numbers
 from hornbeam.data.reader import read_table
@@ -21,6 +22,32 @@ def before_the_first_round(engine: Any) -> Any:
     start = engine.ensemble_.start
     vars(model).update(vars(engine), ensemble_=Ensemble([], [], len(start), start), n_iter_=0)
     return model
+
+
+def drawn_rows(engine: Any, counted: Array, share: float) -> Iterator[Array]:
+    """For each round of an engine which rows any of its trees was grown on.
+
+    They are drawn again, as `kernels.boosting.partition.is_drawn` drew them in the fit, among
+    the rows that count.
+    """
+    places, limit = np.arange(int(counted.sum()), dtype=np.uint64), np.uint64(round(share * 2**31))
+    number = 0
+    while True:
+        drawn = np.zeros(len(counted), bool)
+        for which in range(engine.ensemble_.n_scores):
+            seed = seed_of_tree(engine.seed_, number, which)
+            drawn[counted] |= (_hashes(seed, places) >> np.uint64(33)) < limit
+        yield drawn
+        number += 1
+
+
+def _hashes(key: int, numbers: Array) -> Array:
+    """`hornbeam.runtime.random.derive` of many numbers."""
+    with np.errstate(over="ignore"):
+        bits = np.uint64(key) + (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return bits ^ (bits >> np.uint64(31))
 
 
 def mean_loss(engine: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

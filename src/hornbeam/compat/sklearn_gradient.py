@@ -20,6 +20,7 @@ from hornbeam.boosting.estimators import GradientBoostingRegressor as RegressorE
 from hornbeam.boosting.trees import tree_estimators
 from hornbeam.combine.tables import TableRows, open_rows
 from hornbeam.compat.adapter import Adapter, ClassifierMethods, RegressorMethods
+from hornbeam.compat.measures import drawn_rows, mean_losses
 from hornbeam.compat.translation import (
     Known,
     Row,
@@ -57,7 +58,9 @@ _ATTRIBUTES = {
     "`DecisionTreeRegressor`",
     "n_estimators_": "rounds in the model",
     "n_trees_per_iteration_": "trees of a round: one per class if there are more than two",
-    "train_score_": "the loss after each round",
+    "train_score_": "the loss after each round, of the rows that it was grown on",
+    "oob_scores_, oob_score_, oob_improvement_": "the same of the other rows, the last of these, "
+    "and by how much they fall; with `subsample` below 1",
     "init_": "the fitted estimator that scores start from; None: the best constants",
     "max_features_": "features that a node may ask",
     "feature_importances_": "share of each feature in the gain of all splits",
@@ -184,6 +187,7 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
     n_estimators: int
     learning_rate: float
     criterion: str
+    subsample: float
     max_features: Any
     init: Any
     validation_fraction: float
@@ -252,6 +256,8 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
         engine.fit(*learnt, **watched, init_score=start, callbacks=[stages])
         self.train_score_ = np.array(stages.train)
         self._adopt(engine)
+        if self.subsample < 1.0:
+            self._score_out_of_bag(learnt, earlier)
         grown = [*earlier.get("grown_with_", ()), (engine.n_iter_, self._tree_parameters())]
         self.grown_with_ = grown
 
@@ -262,21 +268,22 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
         return {
             "n_samples": n_rows,
             "n_features": rows.n_columns,
-            "n_classes": self._count_classes(y),
+            "n_classes": self._count_classes(y, given),
             "weight": float(n_rows if given is None else given.sum()),
         }
 
-    def _count_classes(self, y: Any) -> int:
+    def _count_classes(self, y: Any, weight: Any) -> int:
         return 1
 
     def _hold_out(self, rows: TableRows, given: Any) -> tuple[Any, Any]:
         """The rows to learn from and those to stop by: the same ones as in scikit-learn."""
         _, y, weight = given
         y = np.asarray(y)
+        codes = np.unique(y, return_inverse=True)[1].astype(np.float64)
         learnt, held = train_test_split(
             np.arange(rows.n_rows),
             test_size=self.validation_fraction,
-            stratify=y if isinstance(self, ClassifierMixin) else None,
+            stratify=codes if isinstance(self, ClassifierMixin) else None,
             random_state=self.random_state,
         )
         if isinstance(self, ClassifierMixin) and len(np.unique(y[learnt])) < len(np.unique(y)):
@@ -292,6 +299,43 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
             return rows.part(chosen, columns), y[chosen], some
 
         return part(learnt), part(held)
+
+    def _score_out_of_bag(self, learnt: Any, earlier: dict[str, Any]) -> None:
+        """The losses of the rows that no tree of a round was grown on, and of the others."""
+        X, y, weight = learnt
+        n_rows, n_before = len(self._raw_predict(X)), len(earlier.get("train_score_", ()))
+        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
+        scores = np.zeros(self.n_estimators_)
+        gains, train = scores.copy(), self.train_score_.copy()
+        if "oob_scores_" in earlier:
+            scores[:n_before], gains[:n_before] = (
+                earlier["oob_scores_"],
+                earlier["oob_improvement_"],
+            )
+        drawn = drawn_rows(self.engine_, weight > 0, self.subsample)
+        start = self.engine_.ensemble_.start
+        first = np.tile(start, (n_rows, 1))
+        if self.init_ is not None:
+            first = first + self._start(X, self.engine_)
+        previous = None
+        for number, staged in enumerate(self._staged_raw_predict(X)):
+            inside = next(drawn)
+            if number < n_before:
+                continue
+            out = np.where(inside, 0.0, weight)
+            if previous is None:
+                before = scores[number - 1] if number else self._loss_of(X, y, out, first)
+                previous = before
+            scores[number] = self._loss_of(X, y, out, staged)
+            train[number] = self._loss_of(X, y, np.where(inside, weight, 0.0), staged)
+            gains[number], previous = previous - scores[number], scores[number]
+        self.oob_scores_, self.oob_improvement_, self.train_score_ = scores, gains, train
+        self.oob_score_ = float(scores[-1])
+
+    def _loss_of(self, X: Any, y: Any, weight: Array, scores: Array) -> float:
+        if not weight.any():  # no row is out of the bag
+            return 0.0
+        return self._factor * next(mean_losses(self.engine_, X, y, weight, [scores]))
 
     @property
     def _factor(self) -> float:
@@ -321,14 +365,14 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
         """The scores that rows have before the first round, because of ``init``."""
         raise NotImplementedError
 
-    def _raw(self, X: Any) -> Array:
-        scores = super()._raw(X)
+    def _raw_predict(self, X: Any) -> Array:
+        scores = super()._raw_predict(X)
         return scores if self.init_ is None else scores + self._start(X, self.engine_)
 
-    def _staged_raw(self, X: Any) -> Iterator[Array]:
+    def _staged_raw_predict(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
         start = 0.0 if self.init_ is None else self._start(X, self.engine_)
-        for scores in super()._staged_raw(X):
+        for scores in super()._staged_raw_predict(X):
             yield scores + start
 
     # --- what has been learnt -------------------------------------------------------------
@@ -535,8 +579,22 @@ class GradientBoostingClassifier(
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _count_classes(self, y: Any) -> int:
-        return len(np.unique(np.asarray(y))) if y is not None else 0
+    def _count_classes(self, y: Any, weight: Any) -> int:
+        if y is None:
+            return 0
+        names = np.unique(np.asarray(y))
+        counted = names if weight is None else np.unique(np.asarray(y)[np.asarray(weight) > 0])
+        if len(counted) < 2:
+            raise ValueError(
+                f"y contains {len(counted)} class after sample_weight trimmed classes with zero "
+                "weights, while a minimum of 2 classes are required."
+            )
+        if self.loss == "exponential" and len(names) > 2:
+            raise ValueError(
+                "loss='exponential' is only suitable for a binary classification problem, but y "
+                f"has {len(names)} classes. Use loss='log_loss'."
+            )
+        return len(names)
 
     def _start(self, X: Any, engine: Any) -> Array:
         n_scores = self._count_scores(engine)
@@ -545,7 +603,8 @@ class GradientBoostingClassifier(
         least = np.finfo(np.float32).eps
         shares = np.clip(self.init_.predict_proba(X), least, 1.0 - least)
         if n_scores > 1:
-            return np.log(shares)
+            logs = np.log(shares)
+            return logs - logs.mean(axis=1, keepdims=True)
         odds = np.log(shares[:, 1] / shares[:, 0]).reshape(-1, 1)
         return 0.5 * odds if self.loss == "exponential" else odds
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from itertools import combinations
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -71,7 +72,21 @@ def _groups(value: Any, known: Known) -> Any:
         return [[feature] for feature in features]
     if value == "pairwise":
         return [list(pair) for pair in combinations(features, 2)]
-    return None if value is None else [list(group) for group in value]
+    if value is None:
+        return None
+    last = known["n_features"] - 1
+    for group in value:
+        if not isinstance(group, (tuple, list, set, frozenset)):
+            raise ValueError(
+                "Interaction constraints must be a sequence of tuples or lists, got: "
+                f"{value!r:.200}."
+            )
+        if not all(isinstance(place, Integral) and 0 <= place <= last for place in group):
+            raise ValueError(
+                "Interaction constraints must consist of integer indices in [0, n_features - 1] = "
+                f"[0, {last}], specifying the position of features, got invalid indices: {group!r}"
+            )
+    return [list(group) for group in value]
 
 
 _MIDDLE: tuple[Row, ...] = (
@@ -176,6 +191,7 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
 
     train_score_: Array
     validation_score_: Array
+    seed_: int
 
     def fit(
         self,
@@ -203,6 +219,15 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         self
         """
         self._check_parameters()
+        if X_val is not None and y_val is None:
+            raise ValueError("X_val is provided, but y_val was not provided.")
+        if y_val is not None and X_val is None:
+            raise ValueError("y_val is provided, but X_val was not provided.")
+        if X_val is not None and self.early_stopping is False:
+            raise ValueError(
+                "X_val and y_val are passed to fit while early_stopping is False. When passing "
+                "X_val and y_val to fit, early_stopping should be set to either 'auto' or True."
+            )
         earlier = self._earlier()
         with fitting(self) as fitted:
             given = (X, y, sample_weight)
@@ -224,10 +249,10 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         empty = np.zeros(0)
         self.train_score_ = earlier.get("train_score_", empty)
         self.validation_score_ = earlier.get("validation_score_", empty)
-        self._random_seed = earlier.get("_random_seed", self._draw_seed())
+        self.seed_ = earlier["seed_"] if earlier else self._draw_seed()
         n_rows = 0 if given[1] is None else _num_samples(given[1])
-        stops = self.early_stopping
-        self.do_early_stopping_ = bool(n_rows > _MANY_ROWS if stops == "auto" else stops)
+        stops, many = self.early_stopping, n_rows > _MANY_ROWS or watched[0] is not None
+        self.do_early_stopping_ = bool(many if stops == "auto" else stops)
         rows = open_rows(given[0], type(self).__name__)
         coded = _without_negative_codes(rows, self.categorical_features)
         if coded is not rows:
@@ -235,8 +260,7 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         engine = self._make_engine(earlier.get("engine_"), n_features=rows.n_columns)
         engine._least_classes = 1
         if not self.do_early_stopping_:
-            watches = not (watched[0] is None and watched[1] is None)
-            engine.fit(*given, **_named({_WATCHED: watched} if watches else {}))
+            engine.fit(*given)
         else:
             self._fit_and_stop(engine, rows, given, watched)
         self._adopt(engine)
@@ -282,7 +306,7 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
             np.arange(rows.n_rows),
             test_size=self.validation_fraction,
             stratify=y if isinstance(self, ClassifierMixin) else None,
-            random_state=self._random_seed,
+            random_state=self.seed_,
         )
         y, columns = np.asarray(y), np.arange(rows.n_columns)
         weight = None if weight is None else np.asarray(weight)

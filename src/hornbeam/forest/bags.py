@@ -98,16 +98,13 @@ def count_draws(bootstrap: bool, max_samples: Any, n_rows: int) -> int:
         if max_samples is not None:
             raise ValueError(
                 f"max_samples={max_samples} is how many rows to draw, but bootstrap=False takes "
-                "all rows for every tree: set bootstrap=True or leave max_samples away."
+                "all rows for every tree: `max_sample` cannot be set if `bootstrap=False`. Either "
+                "switch to `bootstrap=True` or set `max_sample=None`."
             )
         return 0
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, Integral):
-        if int(max_samples) > n_rows:
-            raise ValueError(
-                f"`max_samples` must be <= n_samples={n_rows} but got value {max_samples}."
-            )
         return int(max_samples)
     return max(1, round(n_rows * float(max_samples)))
 

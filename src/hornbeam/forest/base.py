@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.coding import encode_like
 from hornbeam.data.folds import Kin
 from hornbeam.data.schema import Schema
@@ -76,7 +77,13 @@ class ForestTrees(Sequence[Any]):
         return f"<{len(self)} trees of {self._forest}>"
 
 
-class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseForest(
+    SavableForest,
+    CallbackSupportMixin,  # type: ignore[misc]
+    MultiOutputMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What all forests share."""
 
     n_estimators: int
@@ -100,6 +107,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _template(self) -> CartTree:
         """The tree that this is a forest of."""
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
     ) -> Any:
@@ -139,8 +147,10 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws, "bags_": bags}
         self._check_fits(earlier, fitted)
         task = self._settle(task, bags, earlier, fitted)
-        self._grow(task, bags, y, earlier, fitted)
+        told = Told(self, -(-self.n_estimators // BATCH), X, y, sample_weight)
+        self._grow(task, bags, y, earlier, fitted, told)
         self._note(task, bags, y, fitted)
+        told.end(lambda: fitted)
         become(self, fitted)
         return self
 
@@ -192,7 +202,13 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         return y
 
     def _grow(
-        self, task: Task, bags: Bags, y: Any, earlier: dict[str, Any], fitted: dict[str, Any]
+        self,
+        task: Task,
+        bags: Bags,
+        y: Any,
+        earlier: dict[str, Any],
+        fitted: dict[str, Any],
+        told: Told,
     ) -> None:
         """Grow the trees that are missing; notes them and their score in ``fitted``."""
         plantation = Plantation(task, bags, self._balanced, self.ccp_alpha, self.n_jobs)
@@ -206,7 +222,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 "than in this table. Fit anew with warm_start=False."
             )
         patience = patience_of(self, USUAL_PATIENCE)
-        step = BATCH if patience else max(1, self.n_estimators - n_trees)
+        step = BATCH if patience or told.listens else max(1, self.n_estimators - n_trees)
         best, failures = -np.inf, 0
         if patience and stores:
             out_of_bag.add(stores[0], 0)
@@ -219,13 +235,14 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 stores.append(store)
                 gains.append(gain)
                 n_trees = last
+                if told.listens and told.step(lambda: fitted | _joined(stores, gains)):
+                    break
                 if patience:
                     out_of_bag.add(store, base)
                     score = out_of_bag.score()
                     improved = score > best + self.tol
                     best, failures = max(best, score), 0 if improved else failures + 1
-        fitted["store_"] = ForestStore.join(stores, release=True)
-        fitted["tree_gains_"] = np.concatenate(gains)
+        fitted |= _joined(stores, gains, release=True)
         if self.oob_score and not patience:
             out_of_bag.add(fitted["store_"], 0)
         if self.oob_score or patience:
@@ -331,7 +348,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 "This forest comes from a model file, which does not hold which rows had a weight "
                 "or belonged together, so the rows of its trees cannot be drawn again."
             )
-        every = np.arange(self.n_rows_in_)
+        every = np.arange(self.n_rows_in_, dtype=np.int32)
         counts = (self.bags_.counts(tree) for tree in range(self.store_.n_trees))
         return [np.repeat(every, count) for count in counts]
 
@@ -477,6 +494,14 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _joined(stores: list[ForestStore], gains: list[Array], release: bool = False) -> dict[str, Any]:
+    """The trees grown so far as fitted attributes."""
+    return {
+        "store_": ForestStore.join(stores, release=release),
+        "tree_gains_": np.concatenate(gains),
+    }
 
 
 def one_hot_leaves(store: ForestStore, leaves: Array) -> scipy.sparse.csr_matrix:

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
@@ -92,7 +93,12 @@ PARAMETERS.update(
 
 @register_estimator
 @declared
-class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class IsolationForest(
+    SavableIsolation,
+    CallbackSupportMixin,  # type: ignore[misc]
+    OutlierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Find anomalies: rows that few random questions set apart from the others.
 
     Parameters
@@ -174,6 +180,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
         """Grow the trees.
 
@@ -205,7 +212,9 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         schema, matrix = table.schema, table.matrix
         weight = None if sample_weight is None else table.weight
         rules = self._rules(schema, table.n_rows, weight, seed)
-        trees, planes = self._grow(schema, matrix, weight, rules, earlier)
+        told = Told(self, self.n_estimators, X, y, sample_weight)
+        trees, planes = self._grow(schema, matrix, weight, rules, earlier, told)
+        told.end()
         with fitting(self) as forest:
             forest._set_fitted(table, weight, rules)
             forest.ensemble_ = make_ensemble(trees, planes if rules.plane_size > 1 else None)
@@ -265,6 +274,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         weight: Array | None,
         rules: IsolationRules,
         earlier: Any,
+        told: Told,
     ) -> tuple[list[Tree], Planes]:
         """The trees up to ``n_estimators``, behind those that are there already."""
         trees: list[Tree] = []
@@ -283,6 +293,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
                 trees += grown
                 parts.append(more)
                 bar.show(len(trees))
+                told.up_to(len(trees))
         return trees, Planes.joined(parts)
 
     def _check_same_rules(self, rules: IsolationRules) -> None:

@@ -26,6 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.chance import are_many
 from hornbeam.combine.bagging.parameters import KINDS
 from hornbeam.combine.bagging.samples import fit_member
@@ -50,7 +51,7 @@ from hornbeam.data.target import (
     warn_weightless,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
-from hornbeam.fitting import fitting, forget
+from hornbeam.fitting import fitting, forget, learnt
 from hornbeam.model.registry import is_registered, register_estimator
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
@@ -59,7 +60,13 @@ from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegress
 from hornbeam.tree.scaling import Totals, scaled_r2
 
 
-class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseBagging(
+    SavableBagging,
+    CallbackSupportMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What both kinds of bagging share."""
 
     estimator: Any
@@ -77,6 +84,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Fit the members, each on a sample of its own.
 
@@ -101,10 +109,12 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         goes_on = self._goes_on()
         if not goes_on:
             forget(self)
+        told = Told(self, self.n_estimators, X, y, sample_weight)
         with fitting(self) as bagging:
             if goes_on:
                 bagging._remember(self)
-            bagging._fit(X, y, sample_weight, self if goes_on else None, routed)
+            bagging._fit(X, y, sample_weight, self if goes_on else None, routed, told)
+            told.end(lambda: learnt(bagging))
         return self
 
     def _remember(self, earlier: Any) -> None:
@@ -114,7 +124,13 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
                 setattr(self, name, getattr(earlier, name))
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, earlier: Any, routed: Mapping[str, Any]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        earlier: Any,
+        routed: Mapping[str, Any],
+        told: Told,
     ) -> None:
         """Fit the members that an earlier fit has not, and score them all."""
         rows = read_rows(X, self, fitted=earlier is not None)
@@ -132,7 +148,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         self._weight, self.estimator_ = weight, clone(self._maker)
         sampler, weighs = self._sampler(), self._weighs_rows(X)
         members = [] if earlier is None else list(earlier.estimators_)
-        members += self._fit_members(rows, target, sampler, len(members), weighs, routed)
+        members += self._fit_members(rows, target, sampler, len(members), weighs, routed, told)
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
@@ -186,6 +202,12 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
                 f"n_estimators={self.n_estimators} must be at least the {len(self.estimators_)} "
                 "members that the warm-started ensemble has."
             )
+        if self.n_estimators == len(self.estimators_):
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                UserWarning,
+                stacklevel=3,
+            )
         return True
 
     def _sampler(self) -> Sampler:
@@ -198,7 +220,8 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         rows that agree with it. What the columns are is found out on the way, and warned of.
         """
         member = self.estimator_
-        if not type(member).__module__.startswith("hornbeam.") or isinstance(member, BaseBagging):
+        ours = type(member).__module__.startswith("hornbeam.")
+        if not (ours and hasattr(member, "categorical_features") and hasattr(member, "unseen")):
             return False
         chosen, keeps = member.categorical_features, getattr(member, "_keeps_identities", False)
         schema, matrix = Schema.learn(X, type(self).__name__, chosen, member.unseen, keeps)
@@ -214,6 +237,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         first: int,
         weighs: bool,
         routed: Mapping[str, Any],
+        told: Told,
     ) -> list[Any]:
         """Fit the members from number ``first`` up."""
         members: list[Any] = []
@@ -227,6 +251,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             def keep(member: Any) -> None:
                 members.append(member)
                 bar.show(len(members))
+                told.step()
 
             run_jobs(fit_member, arguments, n_members, keep, self.n_jobs)
         return members
@@ -262,8 +287,10 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         run_jobs(predict, arguments, len(some), add, self.n_jobs)
         if not count.all():
             warnings.warn(
-                f"{np.count_nonzero(count == 0)} of {rows.n_rows} rows were seen by every member, "
-                "so they have no out-of-bag prediction (NaN). Choose a larger n_estimators.",
+                "Some inputs do not have OOB scores. This probably means too few estimators were "
+                f"used to compute any reliable oob estimates. {np.count_nonzero(count == 0)} of "
+                f"{rows.n_rows} rows were seen by every member, so they have no out-of-bag "
+                "prediction (NaN). Choose a larger n_estimators.",
                 UserWarning,
                 stacklevel=5,  # the caller of fit
             )
