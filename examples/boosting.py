@@ -1,6 +1,6 @@
 """Gradient boosting on a table with text and gaps: early stopping, a range, a loss of one's own.
 
-Run it with ``python examples/boosting.py`` (needs ``pip install "hornbeam[test]"``).
+Run it with ``python examples/boosting.py`` (needs pandas).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A table with text and missing values, from fit to a saved model.
 
-Run it with ``python examples/own_data.py`` (needs ``pip install "hornbeam[test]"``).
+Run it with ``python examples/own_data.py`` (needs pandas).
 """
 
 from __future__ import annotations

@@ -52,6 +52,14 @@ def test_python_blocks_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.quick
+def test_python_blocks_ask_for_nothing_that_the_first_command_does_not_bring():
+    assert '.[notebook]"' in blocks("sh")[0]
+    brought = {"hornbeam", "numpy", "pandas", "matplotlib", "pyarrow", "sklearn", "math"}
+    for code in blocks("python"):
+        assert set(re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE)) <= brought
+
+
+@pytest.mark.quick
 def test_the_map_names_every_module():
     page = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
     package = ROOT / "src" / "hornbeam"

@@ -232,12 +232,16 @@ def test_the_bar_shows_rounds_and_losses():
     assert re.search(r"training \[x\]: \d+\.\d s", shown)
 
 
-def test_demo_trains_all(capsys):
+def test_demo_compares_all(capsys):
     assert main(["demo"]) == 0
-    printed = capsys.readouterr().out
-    tree, forest, boosting = re.findall(r"ROC AUC\D+([\d.]+)", printed)
-    assert float(boosting) > float(tree) and float(forest) > 0.97
+    printed, told = capsys.readouterr()
+    (row,) = re.findall(r"ROC AUC\D+([\d.]+)\D+([\d.]+)\D+([\d.]+)\D+([\d.]+)", printed)
+    tree, forest, boosting, guess = map(float, row)
+    assert boosting > tree > guess == 0.5 and forest > 0.97
+    assert len(re.findall(r"seconds of training(?:\D+[\d.]+){3}", printed)) == 1
+    assert told.count("once on a machine") == 3  # compiling is not training
     assert printed.count("digest of the model") == 3
+    assert "hornbeam train YOUR.csv --target COLUMN" in printed
     assert main(["demo", "--model", "boosting", "--learning-rate", "0.2"]) == 0
     printed = capsys.readouterr().out
     assert "DecisionTree" not in printed

@@ -13,13 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "boosting.md").read_text(encoding="utf-8")
 
 
-def test_python_blocks_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {}
-    for code in re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
-        exec(compile(code, "docs/boosting.md", "exec"), namespace)
-
-
 def test_sources_and_names_it_points_to_exist():
     package = ROOT / "src" / "hornbeam"
     for path in re.findall(r"`((?:kernels|boosting)/[\w/]+\.py|losses\.py)`", PAGE):

@@ -13,15 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "forest.md").read_text(encoding="utf-8")
 
 
-def test_python_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) > 6
-    for code in blocks:
-        exec(compile(code, "docs/forest.md", "exec"), namespace)
-
-
 def test_sources_it_points_to_exist() -> None:
     paths = re.findall(r"`((?:kernels|forest)/[\w/]+\.py)`", PAGE)
     assert len(paths) > 5

@@ -194,8 +194,7 @@ def _pyarrow() -> Any:
         import pyarrow
     except ImportError as error:
         raise MissingDependencyError(
-            "reading and writing tables needs pyarrow, which is not installed: "
-            'pip install "hornbeam[arrow]"'
+            "reading and writing tables needs pyarrow, which is not installed: pip install pyarrow"
         ) from error
     return pyarrow
 

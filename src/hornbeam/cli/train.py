@@ -181,7 +181,7 @@ def split_rows(y: Any, task: str, options: argparse.Namespace, screen: Screen) -
 def _show_scores(
     kind: str, scores: Scores, guess: str, guess_scores: Scores, n_rows: int, screen: Screen
 ) -> None:
-    rows = [[name, _number(scores[name]), _number(guess_scores[name])] for name in scores]
+    rows = [[name, write_number(scores[name]), write_number(guess_scores[name])] for name in scores]
     title = f"On {n_rows:,} held-out rows"
     screen.show(make_table(title, ["metric", kind, guess], rows, [kind, guess]))
 
@@ -200,7 +200,8 @@ def _show_importances(model: Any, screen: Screen) -> None:
         screen.show(make_table("What the model looks at", columns, rows, ["importance"]))
 
 
-def _number(value: float) -> str:
+def write_number(value: float) -> str:
+    """A metric as people read it."""
     if np.isnan(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

@@ -125,7 +125,7 @@ def _axes(picture: Picture, fontsize: float | None) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             "plot_tree draws with matplotlib, which is not installed. Install it with "
-            "pip install 'hornbeam[plot]', or save an SVG, which needs nothing: "
+            "pip install matplotlib, or save an SVG, which needs nothing: "
             "plot_tree(estimator, path='tree.svg')."
         ) from error
     if pyplot.get_fignums() and not pyplot.gcf().axes:
