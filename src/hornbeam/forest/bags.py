@@ -6,10 +6,11 @@ who asks later which rows were in the bag of tree 7 draws it again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -90,6 +91,31 @@ class Bags:
             return None
         groups = self.kin.groups if self.drawable is None else self.kin.groups[self.drawable]
         return np.unique(groups, return_inverse=True)[1]
+
+
+class TreeSamples(Sequence[Array]):
+    """The rows that each tree was grown on, each drawn when it is asked for."""
+
+    def __init__(self, bags: Bags, n_trees: int) -> None:
+        self.bags, self.n_trees = bags, n_trees
+
+    def __len__(self) -> int:
+        return self.n_trees
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Array]: ...
+
+    def __getitem__(self, index: int | slice) -> Array | list[Array]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        return np.repeat(np.arange(self.bags.n_rows, dtype=np.int32), self.bags.counts(numbers))
+
+    def __repr__(self) -> str:
+        return f"<rows of {len(self)} trees>"
 
 
 def count_draws(bootstrap: bool, max_samples: Any, n_rows: int) -> int:

@@ -24,7 +24,7 @@ from hornbeam.data.folds import Kin
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, forget, learnt
-from hornbeam.forest.bags import Bags, count_draws
+from hornbeam.forest.bags import Bags, TreeSamples, count_draws
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
 from hornbeam.forest.parameters import USUAL_PATIENCE
@@ -340,7 +340,7 @@ class BaseForest(
         return self._template()
 
     @property
-    def estimators_samples_(self) -> list[Array]:
+    def estimators_samples_(self) -> TreeSamples:
         """Which training rows each tree was grown on; drawn again, as in the fit."""
         check_is_fitted(self)
         if "bags_" not in self.__dict__:
@@ -348,9 +348,7 @@ class BaseForest(
                 "This forest comes from a model file, which does not hold which rows had a weight "
                 "or belonged together, so the rows of its trees cannot be drawn again."
             )
-        every = np.arange(self.n_rows_in_, dtype=np.int32)
-        counts = (self.bags_.counts(tree) for tree in range(self.store_.n_trees))
-        return [np.repeat(every, count) for count in counts]
+        return TreeSamples(self.bags_, self.store_.n_trees)
 
     def __len__(self) -> int:
         return len(self.estimators_)
