@@ -81,7 +81,7 @@ def _groups(value: Any, known: Known) -> Any:
                 "Interaction constraints must be a sequence of tuples or lists, got: "
                 f"{value!r:.200}."
             )
-        if not all(isinstance(place, Integral) and 0 <= place <= last for place in group):
+        if not all(isinstance(place, Integral) and 0 <= int(place) <= last for place in group):
             raise ValueError(
                 "Interaction constraints must consist of integer indices in [0, n_features - 1] = "
                 f"[0, {last}], specifying the position of features, got invalid indices: {group!r}"
