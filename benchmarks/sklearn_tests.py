@@ -71,11 +71,55 @@ OF_INTERNALS: dict[str, str] = {
     r"warm_start:test_(warm_start_max_depth|warm_start_clear|warm_start_equal_n_estimators"
     r"|warm_start_yields_identical_results|random_seeds_warm_start)": _PRIVATE,
     r"forest:test_distribution": _STREAM,
+    r"bagging:test_bagging_small_max_features": _STREAM,
+    r"iforest:test_iforest_sparse_input_float_contamination": _STREAM,
     r"boosting:test_(oob_improvement|\w+_exact_backward_compat)": _STREAM,
 }
 
-# file:test (regular expressions) -> which row of docs/adr/008 says why we differ
-DIFFERENCES: dict[str, str] = {}
+# What docs/adr/008 calls the reasons why hornbeam does something else.
+_VALUES = "`tree_.value`"
+_LEAVES = "leaves and numbers of nodes"
+_EXACT = "numbers as they are"
+_WORDS = "words of errors and warnings"
+_MORE = "taken here, an error there"
+_TIES = "ties"
+_FOREST = "defaults of forests"
+_ROUNDED = "gradients are whole numbers"
+_SIZES = "rows of a leaf in boosting"
+_WEIGHTS = "weights in bagging"
+_MEMBERS = "members made when they are asked for"
+_VERBOSE = "lines of `verbose`"
+_FRIEDMAN = "`friedman_mse`"
+_WARM = "a warm start looks at its table"
+
+# file:test (regular expressions) -> the reason
+DIFFERENCES: dict[str, str] = {
+    r"monotonic:test_(assert_nd_reg_tree_children_monotonic_bounded|nd_tree_nodes_values)": _VALUES,
+    r"split:test_split_impurity": _VALUES,
+    r"tree:test_(prune_\w+|empty_leaf_infinite_threshold|pickle"
+    r"|random_splitter_missing_values_uses_non_missing_min_max)": _LEAVES,
+    r"forest:test_random_trees_embedding_feature_names_out": _LEAVES,
+    r"tree:test_(almost_constant_feature|big_input)": _EXACT,
+    r"tree:test_(error|sample_weight_invalid)": _WORDS,
+    r"monotonic:test_bad_monotonic_cst_raises": _WORDS,
+    r"forest:test_random_trees_embedding_raise_error_oob": _WORDS,
+    r"hist:test_(gamma_y_positive|poisson_y_positive|categorical_spec_errors\w*)": _WORDS,
+    r"hist_monotonic:test_input_error\w*": _WORDS,
+    r"tree:test_missing_value_errors": _MORE,
+    r"forest:test_classifier_error_oob_score_multiclass_multioutput": _MORE,
+    r"bagging:test_warm_start_with_oob_score_fails": _MORE,
+    r"hist:test_(categorical_bad_encoding_errors|dataframe_categorical_errors)": _MORE,
+    r"export:test_export_text\w*": _TIES,
+    r"forest:test_forest_classifier_oob": _FOREST,
+    r"boosting:test_huber_vs_mean_and_median": _ROUNDED,
+    r"hist:test_(early_stopping_classification|missing_values_resilience)": _SIZES,
+    r"bagging:test_(invalid_sample_weight_max_samples_bootstrap_combinations"
+    r"|warning_bootstrap_sample_weight)": _WEIGHTS,
+    r"iforest:test_iforest_warm_start": _MEMBERS,
+    r"boosting:test_(more_)?verbose_output": _VERBOSE,
+    r"(tree|forest):test_friedman_mse_deprecation": _FRIEDMAN,
+    r"forest:test_class_weight_errors": _WARM,
+}
 
 
 @dataclass(frozen=True)
