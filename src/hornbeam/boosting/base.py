@@ -717,13 +717,15 @@ class BaseGradientBoosting(
 
         Returns
         -------
-        array of int32 of shape (n_samples, n_trees)
+        array of int32 of shape (n_samples, n_iter_), or (n_samples, n_iter_, n_scores) if a
+        round has several trees, as with more than two classes
         """
         check_is_fitted(self)
         matrix = self._matrix(self._features(X))
         leaves = self.ensemble_.leaves(matrix, self.n_jobs)
         assert leaves is not None  # there are no infinite values left
-        return leaves
+        n_scores = self.ensemble_.n_scores
+        return leaves if n_scores == 1 else leaves.reshape(len(leaves), -1, n_scores)
 
     @property
     def trees_(self) -> Sequence[Tree]:
