@@ -144,6 +144,44 @@ def test_two_categories_are_asked_as_a_number_is() -> None:
     np.testing.assert_array_equal(by_number.predict(X), by_category.predict(X))
 
 
+def make_parity() -> tuple[pd.DataFrame, Any]:
+    """Two columns of 14 categories that tell nothing but together."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 14, (2400, 2))
+    odd = rng.permutation(14) % 2
+    X = pd.DataFrame({name: [f"c{c:02}" for c in codes[:, k]] for k, name in enumerate("ab")})
+    return X, odd[codes[:, 0]] ^ odd[codes[:, 1]]
+
+
+TOGETHER = ("exact tree", "histogram tree", "entropy tree", "C4.5", "friedman", "poisson")
+
+
+@pytest.mark.parametrize(
+    ("make", "classes"), [case for case in BOTH if str(case.id).split(",")[0] in TOGETHER]
+)
+def test_what_columns_say_only_together_is_learnt(make: Any, classes: bool) -> None:
+    X, y = make_parity()
+    model = make().fit(X[:1600], y[:1600] if classes else 1.0 + y[:1600])
+    assert model.score(X[1600:], y[1600:] if classes else 1.0 + y[1600:]) > 0.95
+
+
+def test_categories_that_prove_nothing_are_cut_in_their_order() -> None:
+    X, y = make_parity()
+    tree = hb.DecisionTreeClassifier(max_depth=1).fit(X, y).tree_
+    left = tree.category_set(0)
+    assert 0 < len(left) < 14 and np.ptp(left) == len(left) - 1
+    assert left.min() in (0, 14 - len(left))
+
+
+def test_few_rows_of_each_category_are_not_cut_at_all() -> None:
+    """There is no row for every pair of them, so that some order would fit by chance."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"name": [f"n{i}" for i in rng.integers(0, 40, 400)]})
+    y = rng.integers(0, 2, 400)
+    for make in (hb.DecisionTreeClassifier, hb.C45Classifier):
+        assert make().fit(X, y).tree_.node_count == 1
+
+
 def test_what_is_missing_still_tells() -> None:
     """The names mean nothing; that there is none does."""
     rng = np.random.default_rng(0)

@@ -12,6 +12,8 @@ It varies: the share that random groups explain has a beta distribution, whose v
 2 s (1 - s) / n, and a tree asks many times. So the categories of a node are parted only if all of
 them together explain three standard deviations more than s. If they explain the share r, then
 s / r of what any split of them gains is owed to chance: the rest competes with the other columns.
+Categories that do not prove themselves are cut in the order that they have anyway, as numbers are,
+if there are rows enough of each.
 Rows of unequal weights count as (sum of w)^2 / (sum of w^2) equal ones: a row that weighs as much
 as two is no second witness.
 """
@@ -62,6 +64,22 @@ def clear_share(n_groups: float, n_rows: float) -> float:
         return 0.0
     share = (n_groups - 2.0) / (n_rows - 2.0)
     return share + _DEVIATIONS * math.sqrt(2.0 * share * (1.0 - share) / (n_rows - 2.0))
+
+
+def are_well_filled(n_groups: float, n_rows: float) -> bool:
+    """Whether there is a row for every pair of groups, so that no order fits by chance.
+
+    What many categories say only together with another column shows nowhere but below a split
+    that explains nothing. Where they are so well filled, it costs little to make one. Kernels
+    compile it.
+
+    Examples
+    --------
+    >>> from hornbeam.chance import are_well_filled
+    >>> are_well_filled(10, 100), are_well_filled(11, 100)
+    (True, False)
+    """
+    return n_groups * n_groups <= n_rows
 
 
 def are_many(n_categories: int, n_rows: int) -> bool:

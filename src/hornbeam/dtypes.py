@@ -47,6 +47,7 @@ THRESHOLD: Final = 1  # x <= threshold goes to branch 0, else to branch 1
 SUBSET: Final = 2  # a category in the node's bit set goes to branch 0, else to branch 1
 MULTIWAY: Final = 3  # category number c goes to branch c
 LISTED: Final = 4  # a listed category does not go where missing values go, any other does
+PLANE: Final = 5  # a weighted sum of columns is compared with the threshold (isolation forest)
 WORD: Final = np.uint64  # 64 categories of a bit set
 WORD_BITS: Final = 64
 NO_CATEGORY: Final = 2**32 - 1  # the empty half of a word that lists categories

@@ -118,17 +118,17 @@ def test_pickle(ensemble, table):
 
 
 def changed(predict, field, values):
-    """A pickle of a predictor whose first tree is not as it was."""
+    """A pickle of a predictor whose trees are not as they were."""
     again = pickle.loads(pickle.dumps(predict))
-    object.__setattr__(again.ensemble.trees[0], field, values)
+    object.__setattr__(again.ensemble.trees.nodes, field, values)
     return pickle.dumps(again)
 
 
 def test_hostile_pickles_are_refused_before_any_kernel_runs(ensemble):
     predict = Predictor(ensemble, None, N_FEATURES)
-    tree = ensemble.trees[0]
+    nodes = ensemble.trees.nodes
     for field, sentence in (("first_child", "level by level"), ("feature", "has 28 features")):
-        values = getattr(tree, field).copy()
+        values = getattr(nodes, field).copy()
         values[0] = 0 if field == "first_child" else 10**6  # a row would go round for ever
         with pytest.raises(ModelFileError, match=sentence):
             pickle.loads(changed(predict, field, values))

@@ -17,10 +17,12 @@ from tree.test_traversal import naive_leaves, random_rows
 import hornbeam as hb
 from hornbeam.dtypes import WORD_BITS
 from hornbeam.errors import ModelFileError
-from hornbeam.forest import predict
-from hornbeam.forest.store import ForestStore, join_codes
+from hornbeam.forest import predict as forest_predict
+from hornbeam.forest.store import ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
-from hornbeam.tree import build
+from hornbeam.tree import predict, sets
+from hornbeam.tree.sets import SharedCodes
+from hornbeam.tree.validate import Known
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column .* has")
 
@@ -37,7 +39,7 @@ def coded_store(rng, n_codes=70, n_trees=5):
     for own in codes.values():
         own[7] = n_codes - 1  # all codes are in use
     trees = random_trees(rng, n_trees=n_trees, n_values=3)
-    start, code_of_category = join_codes(codes, N_FEATURES)
+    start, code_of_category = SharedCodes.of(codes, N_FEATURES)
     packed = ForestStore.pack(trees, True)
     return replace(packed, code_start=start, code_of_category=code_of_category), trees, codes
 
@@ -64,7 +66,7 @@ def rows_and_coded_rows(rng, codes, n_rows):
 @pytest.mark.parametrize("copied", [NEVER, ALWAYS], ids=["never", "always"])
 @pytest.mark.parametrize("n_codes", [5, 62, 63, 64, 65, 255])
 def test_a_category_goes_where_its_code_goes(n_codes, copied, dtype, monkeypatch):
-    monkeypatch.setattr(predict, "_NODES_PER_ROW", copied)
+    monkeypatch.setattr(forest_predict, "_NODES_PER_ROW", copied)
     monkeypatch.setattr(test_traversal, "CATEGORIES", n_codes)
     monkeypatch.setattr("forest.test_store.with_sums", with_no_more_than(n_codes))
     rng = np.random.default_rng(n_codes)
@@ -86,8 +88,7 @@ def test_a_category_goes_where_its_code_goes(n_codes, copied, dtype, monkeypatch
 @pytest.mark.quick
 @pytest.mark.parametrize("at_once", [1, 8 * N_FEATURES * 20, 1 << 24])
 def test_rows_that_are_coded_in_pieces(at_once, monkeypatch):
-    monkeypatch.setattr(predict, "_CODED_BYTES", at_once)
-    monkeypatch.setattr(predict, "_DENSE_BYTES", at_once)
+    monkeypatch.setattr(predict, "_PIECE_BYTES", at_once)
     rng = np.random.default_rng(6)
     coded, trees, codes = coded_store(rng)
     X, by_code = rows_and_coded_rows(rng, codes, 50)
@@ -119,7 +120,7 @@ def with_no_more_than(n_codes):
 @pytest.mark.quick
 @pytest.mark.parametrize("at_once", [1, 1000, 1 << 24])
 def test_unfolded_sets_hold_the_categories_of_their_codes(at_once, monkeypatch):
-    monkeypatch.setattr(build, "_BITS_AT_ONCE", at_once)
+    monkeypatch.setattr(sets, "_BITS_AT_ONCE", at_once)
     rng = np.random.default_rng(1)
     coded, trees, codes = coded_store(rng)
     for number, tree in enumerate(trees):
@@ -155,8 +156,11 @@ def test_parts_share_their_codes_and_others_are_refused():
 # --- stores that come from outside ------------------------------------------------------
 
 
+KNOWN = Known(n_categories(), IS_CATEGORY, 3)
+
+
 def checked(arrays):
-    return check_store(arrays, True, N_FEATURES, 3, n_categories(), IS_CATEGORY)
+    return check_store(arrays, True, KNOWN)
 
 
 def hostile():
@@ -215,7 +219,7 @@ def test_no_hostile_code_passes(name, change, message):
             checked(arrays)
         broken = replace(coded, **{key: arrays[key] for key in ("code_start", "code_of_category")})
         with pytest.raises(ModelFileError, match=message):
-            check_pickled(broken, N_FEATURES, 3, n_categories(), IS_CATEGORY)
+            check_pickled(broken, KNOWN)
         with pytest.raises(ModelFileError, match="lacks the array"):
             checked({key: array for key, array in arrays.items() if key != name})
         return
@@ -227,13 +231,14 @@ def test_sound_codes_pass():
     coded, _, _ = coded_store(np.random.default_rng(4))
     assert checked(coded.arrays()).digest() == coded.digest()
     again = pickle.loads(pickle.dumps(coded))
-    passed = check_pickled(again, N_FEATURES, 3, n_categories(), IS_CATEGORY)
+    passed = check_pickled(again, KNOWN)
     assert passed.digest() == coded.digest()
     with pytest.raises(ModelFileError, match="a code for each of its categories"):
-        check_store(coded.arrays(), True, N_FEATURES, 3, n_categories() + IS_CATEGORY, IS_CATEGORY)
+        more = replace(KNOWN, n_categories=n_categories() + IS_CATEGORY)
+        check_store(coded.arrays(), True, more)
     with pytest.raises(ModelFileError):  # codes of a number
         numbers = IS_CATEGORY & (np.arange(N_FEATURES) != 3)
-        check_store(coded.arrays(), True, N_FEATURES, 3, n_categories(), numbers)
+        check_store(coded.arrays(), True, replace(KNOWN, is_category=numbers))
 
 
 # --- forests ----------------------------------------------------------------------------

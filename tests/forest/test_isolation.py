@@ -14,6 +14,7 @@ import scipy.stats
 import sklearn.ensemble
 from hypothesis import given
 from hypothesis import strategies as st
+from model.handmade import validate_tree
 from sklearn.ensemble._iforest import _average_path_length
 from sklearn.metrics import roc_auc_score
 
@@ -21,7 +22,6 @@ import hornbeam as hb
 from hornbeam.dtypes import LEAF, SUBSET
 from hornbeam.forest.isolation_growth import average_path
 from hornbeam.tree.storage import TREE_FIELDS
-from hornbeam.tree.validate import validate_tree
 
 Forest = hb.IsolationForest
 rng = np.random.default_rng(0)
@@ -87,10 +87,7 @@ def test_trees_are_isolation_trees(name: str, size: int) -> None:
     limit = math.ceil(math.log2(max(size, 2)))
     for tree, rows in zip(forest.trees_, forest.estimators_samples_, strict=True):
         assert len(set(rows.tolist())) == size and rows.min() >= 0 and rows.max() < 600
-        validate_tree(
-            {field: getattr(tree, field) for field in TREE_FIELDS},
-            schema.n_features, 1, schema.n_categories, schema.is_category,
-        )  # fmt: skip
+        validate_tree({field: getattr(tree, field) for field in TREE_FIELDS}, schema)
         assert tree.max_depth <= limit
         counts = count_rows(tree, matrix[rows])
         assert counts.tolist() == tree.n_samples.tolist()
@@ -262,7 +259,7 @@ def test_any_small_table(n_rows: int, n_columns: int, level: int, seed: int) -> 
 
 def test_planes_part_the_samples_as_they_say() -> None:
     forest: Any = Forest(n_estimators=10, extension_level=2, random_state=0).fit(FRAME)
-    matrix, planes = forest.schema_.read(FRAME).astype(float), forest.ensemble_.planes
+    matrix, planes = forest.schema_.read(FRAME).astype(float), forest.ensemble_.trees.planes
     first_node = first_term = 0
     for tree, rows in zip(forest.ensemble_.trees, forest.estimators_samples_, strict=True):
         found: list[Any] = [None] * tree.node_count

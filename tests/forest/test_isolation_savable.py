@@ -114,12 +114,12 @@ def test_no_damaged_number_in_the_header_reaches_a_kernel(level: int) -> None:
 def test_a_pickle_with_a_foreign_tree_is_refused() -> None:
     forest = copy.deepcopy(trained("planes"))
     state = forest.__getstate__()
-    planes = forest.ensemble_.planes
+    planes = forest.ensemble_.trees.planes
     for name, value in (("feature", 99), ("feature", 2), ("n_terms", 7), ("weight", np.nan)):
         bad = getattr(planes, name).copy()
         bad[0] = value
         broken = copy.deepcopy(forest.ensemble_)
-        broken.planes = planes._replace(**{name: bad})
+        broken.trees.planes = planes._replace(**{name: bad})
         with pytest.raises(ModelFileError):
             Forest().__setstate__({**state, "ensemble_": broken})
     with pytest.raises(ModelFileError, match="ensemble_"):

@@ -24,8 +24,9 @@ from hornbeam.errors import ModelFileError
 from hornbeam.forest import predict, store
 from hornbeam.forest.store import ForestStore
 from hornbeam.forest.validate import check_pickled, check_store
-from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree
+from hornbeam.tree import predict as driver
+from hornbeam.tree.storage import TREE_FIELDS, Tree, Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 N_FEATURES = 6
 IS_CATEGORY = np.arange(N_FEATURES) % 2 == 1
@@ -89,10 +90,7 @@ def checked(packed, arrays=None):
     return check_store(
         packed.arrays() if arrays is None else arrays,
         packed.by_table,
-        N_FEATURES,
-        packed.n_values,
-        n_categories(),
-        IS_CATEGORY,
+        Known(n_categories(), IS_CATEGORY, packed.n_values),
     )
 
 
@@ -119,13 +117,8 @@ def test_packed_trees_are_the_trees(seed, kinds, n_rows, n_values, n_inner, dtyp
         np.testing.assert_array_equal(leaves[:, number], naive_leaves(tree, X))
         again = packed.tree(number)
         assert_same_tree(again, tree)
-        validate_tree(
-            {name: getattr(again, name) for name in TREE_FIELDS},
-            N_FEATURES,
-            n_values,
-            n_categories(),
-            IS_CATEGORY,
-        )
+        known = Known(n_categories(), IS_CATEGORY, n_values)
+        validate_trees(Trees.of([again]).arrays(), known)
     assert checked(packed).digest() == packed.digest()
     assert pickle.loads(pickle.dumps(packed)).digest() == packed.digest()
 
@@ -318,7 +311,7 @@ def test_what_leaves_hold(forest):
 @pytest.mark.quick
 @pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
 def test_sparse_rows(forest, form, monkeypatch):
-    monkeypatch.setattr(predict, "_DENSE_BYTES", 6000)  # several pieces
+    monkeypatch.setattr(driver, "_PIECE_BYTES", 6000)  # several pieces
     packed, _, X = forest
     X = np.where(np.abs(X[:500]) < 0.7, np.float32(0), X[:500])
     np.testing.assert_array_equal(packed.scores(form(X)), packed.scores(X))
@@ -461,22 +454,22 @@ def hostile():
         ("child", put("inner", 2**31 - 1), "children are numbered"),
         ("child", put("inner", 0), "children are numbered"),
         ("child", add("inner", 2), "children are numbered"),
-        ("child", put("inner", -1), "splits, which do not make"),
-        ("child", put("leaf", 1), "splits, which do not make"),
+        ("child", put("inner", -1), "n_branches of tree|in their order"),
+        ("child", put("leaf", 1), "n_branches of tree|in their order"),
         ("child", put("leaf", -(2**31)), "the table has"),
         ("feature", put("number", 6), "has 6 features"),
-        ("feature", put("number", -1), "has 6 features"),
+        ("feature", put("number", -1), "no such column"),
         ("feature", put("number", 1), "does not fit this column"),
-        ("feature", put("set", 1), "does not fit this column"),
+        ("feature", put("set", 1), "sets in their order"),
         ("feature", put("leaf", -5), "fewer rows than none"),
         ("threshold", put("number", np.nan), "nothing compares"),
         ("threshold", put("set", 1e18), "sets in their order"),
         ("threshold", put("set", -1.0), "sets in their order"),
-        ("threshold", put("set", np.nan), "nothing compares"),
+        ("threshold", put("set", np.nan), "sets in their order"),
         ("threshold", put("leaf", np.inf), "is finite"),
-        ("root", put("second", 2), "odd number"),
-        ("root", put("second", -3), "there are"),
-        ("root", put("second", 2**62), "there are"),
+        ("root", put("second", 2), "n_branches of tree"),
+        ("root", put("second", -3), "does not part"),
+        ("root", put("second", 2**62), "does not part"),
         ("root", put("end", 1), "does not part"),
         ("set_start", put("second", 2**40), "one word per 64"),
         ("set_start", put("second", -1), "one word per 64"),
@@ -552,13 +545,14 @@ def test_weights_of_regression_leaves_are_checked():
 @pytest.mark.quick
 def test_a_pickled_store_is_checked(sound):
     packed, _ = sound
-    again = check_pickled(packed, N_FEATURES, 3, n_categories(), IS_CATEGORY)
+    known = Known(n_categories(), IS_CATEGORY, 3)
+    again = check_pickled(packed, known)
     assert again.digest() == packed.digest()
     broken = dataclasses.replace(packed, nodes=packed.impurity)
     with pytest.raises(ModelFileError, match="not nodes"):
-        check_pickled(broken, N_FEATURES, 3, n_categories(), IS_CATEGORY)
+        check_pickled(broken, known)
     with pytest.raises(ModelFileError, match="does not describe"):
-        check_pickled(packed, N_FEATURES + 1, 3, n_categories(), IS_CATEGORY)
+        check_pickled(packed, dataclasses.replace(known, is_category=IS_CATEGORY[1:]))
 
 
 @settings(max_examples=150, deadline=None)

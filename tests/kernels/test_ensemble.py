@@ -9,7 +9,7 @@ import pytest
 from tree import test_traversal
 from tree.test_traversal import KINDS, naive_leaves, random_rows, random_tree
 
-from hornbeam.kernels.ensemble import BY_BITS, BY_SETS, BY_STEPS
+from hornbeam.kernels.ensemble import BY_BITS, BY_QUESTIONS, BY_STEPS
 from hornbeam.tree import ensemble as module
 from hornbeam.tree.ensemble import Ensemble, round_down
 
@@ -30,8 +30,8 @@ WAYS = {  # kinds of questions, inner nodes, most leaves that bits are used for 
     "chunks": ("thresholds", 120, 256, BY_BITS),
     "chunks of sets": ("sets", 120, 256, BY_BITS),
     "steps": ("thresholds", 120, 0, BY_STEPS),
-    "steps with sets": ("sets", 120, 0, BY_SETS),
-    "multiway": ("multiway", 30, 256, BY_SETS),
+    "steps with sets": ("sets", 120, 0, BY_QUESTIONS),
+    "multiway": ("multiway", 30, 256, BY_QUESTIONS),
 }
 
 

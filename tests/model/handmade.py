@@ -13,10 +13,11 @@ from hornbeam.data.schema import ColumnSchema, Schema
 from hornbeam.dtypes import LEAF, MULTIWAY, SUBSET, THRESHOLD, WORD_BITS
 from hornbeam.errors import ModelFileError
 from hornbeam.model.entries import take
+from hornbeam.model.kept import Contents, n_values_of
 from hornbeam.model.registry import new_estimator, register_estimator
-from hornbeam.tree.packing import pack_trees, take_trees
-from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validated_state
+from hornbeam.tree.savable import KeptTree, read_trees, write_trees
+from hornbeam.tree.storage import TREE_FIELDS, Tree, Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 # --- trees from nested Python objects ---------------------------------------------------
 
@@ -104,6 +105,15 @@ def build(root: Node, n_categories: list[int]) -> Tree:
     return Tree(**{name: np.array(columns[name], dtype) for name, dtype in TREE_FIELDS.items()})
 
 
+def validate_tree(
+    arrays: dict[str, Any], schema: Any, n_values: int = 1, may_list: bool = False
+) -> Tree:
+    """A tree of the fields of one, checked."""
+    whole = {**arrays, "node_start": np.array([0, len(arrays.get("first_child", ()))])}
+    (tree,) = validate_trees(whole, Known.by(schema, n_values, may_list=may_list))
+    return tree
+
+
 # --- schema and estimators ----------------------------------------------------------------
 
 
@@ -139,19 +149,20 @@ class StandIn(BaseEstimator):
             self.n_outputs_ = 1
             self.n_classes_ = len(classes)
 
-    def _model_header(self) -> dict[str, Any]:
-        return {
+    def _model_contents(self) -> Contents:
+        header = {
             "params": self.get_params(deep=False),
             "schema": self.schema_.to_dict(),
             "n_outputs": self.n_outputs_,
             "classes": getattr(self, "classes_", None),
         }
-
-    def _model_arrays(self) -> dict[str, Any]:
-        return pack_trees([self.tree_])
+        contents = Contents(header)
+        write_trees(Trees.of([self.tree_]), contents)
+        return contents
 
     @classmethod
-    def _from_model(cls, header: dict[str, Any], arrays: dict[str, Any]) -> StandIn:
+    def _from_contents(cls, contents: Contents) -> StandIn:
+        header = contents.header
         self: StandIn = new_estimator(cls, take(header, "params", dict))
         self.schema_ = Schema.from_dict(take(header, "schema", dict))
         classes = take(header, "classes", np.ndarray, list, type(None))
@@ -161,12 +172,15 @@ class StandIn(BaseEstimator):
             self.n_outputs_ = n_outputs
         elif n_outputs != self.n_outputs_:
             raise ModelFileError("n_outputs does not fit the classes.")
-        n_values = int(np.sum(getattr(self, "n_classes_", n_outputs)))
-        (self.tree_,) = take_trees(arrays, self.schema_, n_values)
+        known = Known.by(self.schema_, n_values_of(vars(self)))
+        (self.tree_,) = validate_trees(read_trees(contents).arrays(), known)
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(validated_state(state))
+        checked = dict(state)
+        if "tree_" in checked:
+            KeptTree().check(type(self), {**checked, "classes_": None})
+        super().__setstate__(checked)
 
     def predict_values(self, X: np.ndarray) -> np.ndarray:
         """A traversal with checked indices: an index outside raises."""

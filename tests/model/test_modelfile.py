@@ -20,6 +20,7 @@ from safetensors.numpy import save
 
 import hornbeam
 from hornbeam.errors import ModelFileError
+from hornbeam.model.kept import Contents
 from hornbeam.model.modelfile import (
     NO_CHECKSUM,
     load,
@@ -30,7 +31,9 @@ from hornbeam.model.modelfile import (
 )
 from hornbeam.model.registry import register_estimator
 from hornbeam.model.values import UnavailableFunction
-from hornbeam.tree.packing import pack_trees, take_trees
+from hornbeam.tree.savable import read_trees, write_trees
+from hornbeam.tree.storage import Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 INTEGERS = (-1, 2**31, 2**40)  # and "itself + 1"
 
@@ -130,14 +133,16 @@ def test_a_parameter_that_came_later_has_its_default() -> None:
 
 def test_many_trees_in_one_file() -> None:
     schema, trees = weather().schema_, [weather().tree_, weather().tree_, weather().tree_]
-    arrays = pack_trees(trees)
-    again = take_trees(arrays, schema, 2)
+    contents, known = Contents(), Known.by(schema, 2)
+    write_trees(Trees.of(trees), contents)
+    arrays = dict(contents.arrays)
+    again = validate_trees(read_trees(contents).arrays(), known)
     assert [tree.digest() for tree in again] == [tree.digest() for tree in trees]
-    assert not arrays
-    arrays = pack_trees(trees)
-    arrays["trees.node_start"] = arrays["trees.node_start"] + np.array([0, 1, 0, 0])
-    with pytest.raises(ModelFileError):
-        take_trees(arrays, schema, 2)
+    assert not contents.arrays
+    for wrong in ([0, 9, 16, 24], [0, 8, 8, 24], [0, 8, 16], [0, 8, 16, 25], [8, 16, 24], [0, 24]):
+        contents.arrays |= {**arrays, "trees.node_start": np.array(wrong)}
+        with pytest.raises(ModelFileError):
+            validate_trees(read_trees(contents).arrays(), known)
 
 
 def test_what_is_not_ours_is_refused_in_words(tmp_path: Path) -> None:
@@ -431,7 +436,7 @@ def test_an_estimator_whose_loading_fails_gives_a_sentence() -> None:
     @register_estimator
     class Fragile(StandIn):
         @classmethod
-        def _from_model(cls, header: dict[str, Any], arrays: dict[str, Any]) -> StandIn:
+        def _from_contents(cls, contents: Contents) -> StandIn:
             raise ZeroDivisionError("a bug")
 
     data = forged(model_bytes(weather()), estimator="Fragile")
@@ -483,7 +488,7 @@ def test_a_lack_of_memory_is_no_fault_of_the_file(
     def fail(*arguments: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(StandIn, "_from_model", fail)
+    monkeypatch.setattr(StandIn, "_from_contents", fail)
     with pytest.raises(MemoryError):
         load(tmp_path / "tree")
 

@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from hornbeam.errors import ModelFileError
+from hornbeam.model.kept import Contents
 from hornbeam.model.modelfile import load, load_model_bytes, model_bytes
 from hornbeam.model.registry import register_estimator
-from hornbeam.tree.savable import SavableTree
+from hornbeam.tree.savable import SavableTree, write_trees
+from hornbeam.tree.storage import Trees
 
 
 class Base(SavableTree, BaseEstimator):
@@ -94,9 +96,8 @@ def test_hostile_entries(key: str, value: Any, message: str) -> None:
 
 
 def test_two_trees_in_the_file_of_one() -> None:
-    from hornbeam.tree.packing import pack_trees
-
-    tree = weather().tree_
-    data = forged(model_bytes(Classifier().like(weather())), arrays=pack_trees([tree, tree]))
+    two = Contents()
+    write_trees(Trees.of([weather().tree_] * 2), two)
+    data = forged(model_bytes(Classifier().like(weather())), arrays=two.arrays)
     with pytest.raises(ModelFileError, match="holds 2"):
         load_model_bytes(data)

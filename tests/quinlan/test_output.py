@@ -66,13 +66,12 @@ def test_missing_values_follow_their_own_branch() -> None:
 @pytest.mark.parametrize("change", [-1, 2])
 def test_a_wrong_number_of_branches_is_refused(change: int) -> None:
     """A multiway node has a branch per category, or one more for missing values; not another."""
-    from hornbeam.tree.validate import validate_tree
+    from model.handmade import validate_tree
 
     X, y = tables.read(tables.TENNIS)
     model = hb.ID3Classifier().fit(X, y)
     tree = replace(model.tree_)
     tree.n_branches[0] += change
     arrays = {name: getattr(tree, name) for name in TREE_FIELDS}
-    schema = model.schema_
     with pytest.raises(ModelFileError):
-        validate_tree(arrays, 4, 2, schema.n_categories, schema.is_category)
+        validate_tree(arrays, model.schema_, 2)

@@ -174,6 +174,19 @@ def owed_to_chance(criterion, column, rows, y, w):
     return share / explained if is_clear else 1.0
 
 
+def cuts_as_number(values, w, left):
+    """Whether a set may be asked though it has proven nothing: what is missing, or an order."""
+    known = ~np.isnan(values)
+    if (left == known).all():
+        return True
+    if len(np.unique(values[known])) ** 2 > known.mean() * w.sum() ** 2 / (w**2).sum():
+        return False
+    sides = [values[side & known] for side in (left, ~left)]
+    if not all(len(side) for side in sides):
+        return False
+    return max(sides[0]) < min(sides[1]) or max(sides[1]) < min(sides[0])
+
+
 def candidates(criterion, table, rows, y, w, is_category, one_vs_rest=False, rules=None):
     """All valid splits of a node as {partition: gain}; a partition does not care about sides.
 
@@ -187,8 +200,8 @@ def candidates(criterion, table, rows, y, w, is_category, one_vs_rest=False, rul
     found: dict[bytes, float] = {}
     for feature, left in splits(matrix, is_category, one_vs_rest):
         key, counted = partition(left), 1.0 - owed[feature]
-        if counted == 0.0:  # only what is missing may still tell
-            counted = float((left == ~np.isnan(matrix[:, feature])).all())
+        if counted == 0.0:
+            counted = float(cuts_as_number(matrix[:, feature], w, left))
         if counted and 0 < left.sum() < len(left) and rules.allow(w, left):
             worth = gain(criterion, y, w, left, before) * counted
             if worth > -np.inf:

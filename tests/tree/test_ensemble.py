@@ -16,6 +16,7 @@ from tree.test_traversal import KINDS, naive_leaves, random_rows, random_tree
 
 import hornbeam as hb
 from hornbeam.tree import ensemble as module
+from hornbeam.tree import predict as driver
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.traversal import Walker
 
@@ -25,8 +26,8 @@ N_FEATURES = 6
 def random_ensemble(rng, kinds="thresholds", n_trees=7, n_scores=1, n_inner=25):
     """Trees of random questions and values; some add to several scores."""
     trees, first = [], []
+    n_values = int(rng.integers(1, n_scores + 1))
     for _ in range(n_trees):
-        n_values = int(rng.integers(1, n_scores + 1))
         tree = random_tree(rng, N_FEATURES, KINDS[kinds], n_inner)
         value = rng.normal(size=(tree.node_count, n_values)) * 10.0 ** rng.integers(-9, 9)
         trees.append(dataclasses.replace(tree, value=value))
@@ -103,7 +104,7 @@ def test_results_do_not_depend_on_threads_or_blocks(boosted, monkeypatch):
     for n_jobs in (2, 4, None):
         np.testing.assert_array_equal(ensemble.scores(X, n_jobs), expected)
         np.testing.assert_array_equal(ensemble.leaves(X, n_jobs), leaves)
-    monkeypatch.setattr(module, "_CHUNK_ROWS", 77)
+    monkeypatch.setattr(driver, "CHUNK_ROWS", 77)
     monkeypatch.setattr(module, "_BLOCK_BYTES", 1000)  # blocks of 16 rows
     again = pickle.loads(pickle.dumps(ensemble))
     assert again.packed.width == 16
@@ -135,7 +136,7 @@ def test_stages_are_cumulative(boosted, every):
 @pytest.mark.quick
 @pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
 def test_sparse_rows(boosted, form, monkeypatch):
-    monkeypatch.setattr(module, "_DENSE_BYTES", 6000)  # several pieces
+    monkeypatch.setattr(driver, "_PIECE_BYTES", 6000)  # several pieces
     ensemble, X = boosted
     X = np.where(np.abs(X[:500]) < 0.7, np.float32(0), X[:500])
     np.testing.assert_array_equal(ensemble.scores(form(X)), ensemble.scores(X))

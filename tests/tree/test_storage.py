@@ -7,13 +7,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
+from model.handmade import validate_tree
 from sklearn.base import clone
 
 import hornbeam as hb
 from hornbeam.dtypes import LISTED, NO_CATEGORY, SUBSET
 from hornbeam.errors import ModelFileError
-from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree
+from hornbeam.tree.storage import TREE_FIELDS, Tree, Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +218,7 @@ def test_a_wrong_list_is_refused(monkeypatch, change):
     X, y = make_names()
     model = hb.DecisionTreeRegressor(max_depth=3, n_jobs=1).fit(X, y)
     arrays = {name: getattr(model.tree_, name).copy() for name in TREE_FIELDS}
-    known = (2, 1, model.schema_.n_categories, model.schema_.is_category)
-    assert validate_tree(arrays, *known, may_list=True).digest() == model.tree_.digest()
+    assert validate_tree(arrays, model.schema_, may_list=True).digest() == model.tree_.digest()
     node = int(np.flatnonzero(arrays["kind"] == LISTED)[0])
     start, halves = arrays["set_start"], arrays["set_words"].view(np.uint32)
     first, last = 2 * start[node], 2 * start[node + 1]
@@ -234,4 +234,93 @@ def test_a_wrong_list_is_refused(monkeypatch, change):
         start[node + 1 :] -= (last - first) // 2
         arrays["set_words"] = arrays["set_words"][(last - first) // 2 :]
     with pytest.raises(ModelFileError, match=r"kind\[|set_start\["):
-        validate_tree(arrays, *known, may_list=change != "not for others")
+        validate_tree(arrays, model.schema_, may_list=change != "not for others")
+
+
+# --- several trees ------------------------------------------------------------------------
+
+
+def several(n_trees=4):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.normal(size=90), "c": rng.choice(list("pqrst"), 90)})
+    made = [
+        hb.DecisionTreeRegressor(max_depth=depth).fit(frame, rng.normal(size=90))
+        for depth in range(1, n_trees + 1)
+    ]
+    return made[0].schema_, [model.tree_ for model in made]
+
+
+def test_views_are_the_trees_that_were_put_together():
+    _, singles = several()
+    trees = Trees.of(singles)
+    assert len(trees) == 4 and trees.n_values == 1
+    assert [one.digest() for one in trees] == [one.digest() for one in singles]
+    assert trees[-1].digest() == singles[-1].digest()
+    assert trees[0].value.base is not None  # a view, no copy
+    parts = [trees[:1], trees[1:1], trees[1:3], trees[3:]]
+    assert [len(part) for part in parts] == [1, 0, 2, 1]
+    again = Trees.join(parts)
+    assert again.arrays().keys() == trees.arrays().keys()
+    for name, array in trees.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], array)
+    with pytest.raises(IndexError):
+        trees[4]
+    with pytest.raises(ValueError, match="neighbouring"):
+        trees[::2]
+    assert len(Trees.of([], 3)) == 0 and Trees.of([], 3).n_values == 3
+
+
+def test_planes_go_with_their_nodes():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    forest = hb.IsolationForest(n_estimators=5, extension_level=1, random_state=0).fit(X)
+    trees = forest.ensemble_.trees
+    again = Trees.join([trees[:2], trees[2:]])
+    for one, other in zip(again.planes, trees.planes, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="some do not"):
+        Trees.join([trees, Trees(trees.nodes, trees.node_start)])
+
+
+def hostile_trees():
+    """(array, change of it, message): cycles, shared children, borders and questions."""
+
+    def put(place, value):
+        def change(array, trees):
+            array[place(trees) if callable(place) else place] = value
+
+        return change
+
+    def second(trees):
+        return int(trees.node_start[1])
+
+    return [
+        ("first_child", put(second, 0), "numbered level by level"),  # a cycle
+        ("first_child", put(second, -1), "numbered level by level"),
+        ("first_child", put(second, 3), "numbered level by level"),
+        ("first_child", put(lambda t: second(t) + 1, 1), "numbered level by level"),  # two parents
+        ("n_branches", put(second, 4), "adds up to"),
+        ("n_branches", put(second, 2**31 - 1), "adds up to"),
+        ("n_branches", put(second, 0), "a split has branches"),
+        ("kind", put(second, 0), "a leaf has no branches"),
+        ("kind", put(second, 3), "one branch per category|does not fit"),
+        ("kind", put(second, 4), "no such kind"),
+        ("kind", put(second, 5), "no such kind"),
+        ("node_start", put(1, 0), "into trees"),
+        ("node_start", put(1, 5), "adds up to"),
+        ("node_start", put(1, 2**62), "into trees"),
+        ("node_start", put(-1, 3), "into trees"),
+        ("set_start", put(second, 2**40), "a set starts where"),
+        ("missing_branch", put(second, 2), "no such branch"),
+        ("value", put(second, np.nan), "finite"),
+    ]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), hostile_trees())
+def test_hostile_trees_are_refused(name, change, message):
+    schema, singles = several()
+    trees = Trees.of(singles)
+    arrays = {key: array.copy() for key, array in trees.arrays().items()}
+    assert len(validate_trees(arrays, Known.by(schema))) == 4
+    change(arrays[name], trees)
+    with pytest.raises(ModelFileError, match=message):
+        validate_trees(arrays, Known.by(schema))

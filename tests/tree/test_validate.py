@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model.handmade import StandIn, sample_rows, steps, walk, weather
+from model.handmade import StandIn, sample_rows, steps, validate_tree, walk, weather
 from model.strategies import estimators
 
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
+from hornbeam.tree.savable import KeptTree
 from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree, validated_state
+from hornbeam.tree.validate import Known, validate_trees
 
 
 def arrays_of(tree: Tree) -> dict[str, Any]:
@@ -24,11 +25,7 @@ def arrays_of(tree: Tree) -> dict[str, Any]:
 
 
 def validate(estimator: StandIn, arrays: dict[str, Any]) -> Tree:
-    schema = estimator.schema_
-    n_values = estimator.tree_.value.shape[1]
-    return validate_tree(
-        arrays, schema.n_features, n_values, schema.n_categories, schema.is_category
-    )
+    return validate_tree(arrays, estimator.schema_, estimator.tree_.value.shape[1])
 
 
 @pytest.mark.quick
@@ -66,8 +63,8 @@ def test_foreign_byte_order_strides_and_read_only_arrays_become_plain_ones() -> 
         ("first_child", 1, 5, r"first_child\[1\] is 5: children are numbered"),
         ("first_child", 3, -1, r"first_child\[3\] is -1: children are numbered"),
         ("first_child", 7, 3, r"first_child\[7\] is 3: a leaf"),
-        ("n_branches", 0, 2**31 - 1, r"first_child\[1\] is 4"),
-        ("n_branches", 3, 3, r"n_branches adds up to 9 nodes, but there are 8"),
+        ("n_branches", 0, 2**31 - 1, r"adds up to 2147483652 nodes"),
+        ("n_branches", 3, 3, r"n_branches of tree 0 adds up to 9 nodes, but there are 8"),
         ("n_branches", 3, -2, r"n_branches\[3\] is -2"),
         ("feature", 1, 3, r"feature\[1\] is 3: the model has 3 features"),
         ("feature", 1, -1, r"feature\[1\] is -1"),
@@ -121,10 +118,11 @@ def test_arrays_that_do_not_belong_and_wrong_widths() -> None:
     with pytest.raises(ModelFileError, match="value has 3 columns, but the model predicts 2"):
         validate(estimator, {**arrays, "value": np.zeros((8, 3))})
     empty = {name: array[:0] for name, array in arrays.items()}
-    with pytest.raises(ModelFileError, match="A tree of 0 nodes"):
+    with pytest.raises(ModelFileError, match="part the 0 nodes into trees"):
         validate(estimator, empty)
-    with pytest.raises(ModelFileError, match="does not describe the 2 features"):
-        validate_tree(arrays, 2, 2, estimator.schema_.n_categories, estimator.schema_.is_category)
+    schema, whole = estimator.schema_, {**arrays, "node_start": np.array([0, 8])}
+    with pytest.raises(ModelFileError, match="does not describe the 3 features"):
+        validate_trees(whole, Known(schema.n_categories, schema.is_category[:2], 2))
 
 
 @settings(max_examples=150)
@@ -171,9 +169,7 @@ def test_a_mask_hides_nothing_from_the_checks() -> None:
     assert type(checked_array(masked, "child", child.dtype.type)) is np.ndarray
 
 
-def test_state_without_a_tree() -> None:
-    assert validated_state({"criterion": "gini"}) == {"criterion": "gini"}
-    with pytest.raises(ModelFileError, match="not a tree"):
-        validated_state({"tree_": "oak", "schema_": weather().schema_})
-    with pytest.raises(ModelFileError, match="schema_"):
-        validated_state({"tree_": weather().tree_})
+def test_a_state_without_a_tree() -> None:
+    for state in ({"tree_": "oak", "schema_": weather().schema_}, {"schema_": weather().schema_}):
+        with pytest.raises(ModelFileError, match="not a tree"):
+            KeptTree().check(StandIn, state)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +64,7 @@ from hornbeam.stopping import patience_of
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, Trees
 
 _SAY_MORE = (
     "To tell more of them apart, give numbers that say what the categories have in common, as "
@@ -260,7 +259,7 @@ class BaseGradientBoosting(
             self.skip_drop,
             seed,
             n_before,
-            () if before is None else tuple(tree.weight[0] for tree in before.ensemble_.trees),
+            () if before is None else _root_weights(before.ensemble_.trees),
         )
         scoring = self._scoring(scorers, course, watched, valid, fitted, scale)
         told = Told(self, rounds.n_rounds, given.X, given.y, given.sample_weight)
@@ -824,19 +823,6 @@ class BaseGradientBoosting(
             self.ensemble_, self._linked, self.n_features_in_, getattr(self, "classes_", None)
         )
 
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        classes = getattr(self, "classes_", None)
-        names = None if classes is None else classes.tolist()
-        state = hashlib.sha256(f"{self.link_}{names}".encode())
-        state.update(np.ascontiguousarray(self.ensemble_.start).tobytes())
-        for tree in self.ensemble_.trees:
-            state.update(tree.digest().encode())
-        if "calibration_" in self.__dict__:
-            state.update(np.ascontiguousarray(self.calibration_).tobytes())
-        return state.hexdigest()
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -856,12 +842,18 @@ def _model_of(
 ) -> dict[str, Any]:
     """The fitted attributes of a model of so many rounds, those of an earlier fit included."""
     loss = course.scores.loss
-    trees = [] if before is None else list(before.ensemble_.trees)
-    trees += build_trees(grown, course.table.codes, rules)
-    del trees[n_rounds * loss.n_scores :]
+    trees = build_trees(grown, course.table.codes, rules)
+    if before is not None:
+        trees = Trees.join([before.ensemble_.trees, trees])
+    trees = trees[: n_rounds * loss.n_scores]
     scores_of_trees = np.arange(len(trees)) % loss.n_scores
     ensemble = Ensemble(trees, scores_of_trees, loss.n_scores, start)
     return {"ensemble_": ensemble, "link_": loss.link_name, "n_iter_": n_rounds}
+
+
+def _root_weights(trees: Trees) -> tuple[float, ...]:
+    """The sum of hessians in the root of each tree."""
+    return tuple(trees.nodes.weight[trees.node_start[:-1]])
 
 
 def _check_classes(before: Any, fitted: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ All trees of a model are converted at once, so that it costs little per tree.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -28,16 +27,16 @@ from hornbeam.dtypes import (
     WORD_BITS,
     Array,
 )
-from hornbeam.tree.build import unfold_sets
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.sets import SharedCodes
+from hornbeam.tree.storage import Tree, Trees
 
 AnyCodes: TypeAlias = Codes | SparseCodes
 
 
-def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) -> list[Tree]:
+def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) -> Trees:
     """Store grown trees; ``value`` of each is what its nodes add to a score."""
     if not grown:
-        return []
+        return Trees.of([])
     joined = {name: np.concatenate([getattr(t, name) for t in grown]) for name in _FIELDS}
     sizes = np.array([len(tree.child) for tree in grown])
     start = np.concatenate([[0], np.cumsum(sizes)])
@@ -48,31 +47,22 @@ def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) 
     category = np.zeros(len(order), bool)
     category[split] = codes.is_category[feature[split]] != 0
     n_words, words = _category_sets(columns["member"], feature, category, codes)
-    arrays = {
-        "first_child": first_child,
-        "n_branches": np.where(split, 2, 0).astype(NODE),
-        "feature": feature,
-        "kind": np.where(split, np.where(category, SUBSET, THRESHOLD), LEAF).astype(SPLIT_KIND),
-        "threshold": _thresholds(columns["cut"], feature, split & ~category, codes),
-        "missing_branch": np.where(split, 1 - columns["missing_left"], 0).astype(NODE),
-        "n_samples": columns["count"],
-        "weight": columns["hessian"],
-        "impurity": _impurities(columns, np.repeat([t.penalty for t in grown], sizes), rules),
-        "value": columns["value"].reshape(-1, 1),
-    }
-    word_end = np.cumsum(n_words)
-    trees = []
-    for first, last in itertools.pairwise(start):
-        before = word_end[first - 1] if first else 0
-        set_start = np.concatenate([[0], word_end[first:last] - before])
-        trees.append(
-            Tree(
-                **{name: array[first:last] for name, array in arrays.items()},
-                set_start=set_start,
-                set_words=words[before : before + set_start[-1]],
-            )
-        )
-    return trees
+    nodes = Tree(
+        first_child=first_child,
+        n_branches=np.where(split, 2, 0).astype(NODE),
+        feature=feature,
+        kind=np.where(split, np.where(category, SUBSET, THRESHOLD), LEAF).astype(SPLIT_KIND),
+        threshold=_thresholds(columns["cut"], feature, split & ~category, codes),
+        missing_branch=np.where(split, 1 - columns["missing_left"], 0).astype(NODE),
+        set_start=np.concatenate([[0], np.cumsum(n_words)]),
+        set_words=words,
+        n_samples=columns["count"],
+        weight=columns["hessian"],
+        impurity=_impurities(columns, np.repeat([t.penalty for t in grown], sizes), rules),
+        value=columns["value"].reshape(-1, 1),
+    )
+    shared = SharedCodes.of(codes.category_code, len(codes.n_codes))
+    return Trees(nodes, start, codes=shared if len(shared.columns) else None)
 
 
 _FIELDS = (
@@ -112,7 +102,7 @@ def _thresholds(cut: Array, feature: Array, ordered: Array, codes: AnyCodes) -> 
 def _category_sets(
     member: Array, feature: Array, category: Array, codes: AnyCodes
 ) -> tuple[Array, Array]:
-    """Bit sets of the category splits, one after the other, and the length of each."""
+    """Bit sets over codes of the category splits, one after the other, and their lengths."""
     n_words = np.zeros(len(feature), np.int64)
     pieces = [np.empty(0, WORD)]
     for node in np.flatnonzero(category):
@@ -123,11 +113,7 @@ def _category_sets(
             words[-1] &= WORD((1 << (n_codes % WORD_BITS)) - 1)
         pieces.append(words)
         n_words[node] = len(words)
-    asked = feature[category]
-    n_words[category], words = unfold_sets(
-        n_words[category], np.concatenate(pieces), asked, codes.category_code
-    )
-    return n_words, words
+    return n_words, np.concatenate(pieces)
 
 
 def _impurities(columns: dict[str, Array], penalty: Array, rules: BoostRules) -> Array:

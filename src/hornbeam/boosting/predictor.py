@@ -13,8 +13,9 @@ from hornbeam.kernels.ensemble import GROUP, EnsembleTask, predict_rows
 from hornbeam.model.state import finite_array, whole
 from hornbeam.runtime.views import make_slots
 from hornbeam.tree.ensemble import Ensemble
-from hornbeam.tree.storage import TREE_FIELDS, Tree
-from hornbeam.tree.validate import validate_tree
+from hornbeam.tree.predict import check_width
+from hornbeam.tree.storage import Trees
+from hornbeam.tree.validate import Known, validate_trees
 
 
 class Predictor:
@@ -55,9 +56,10 @@ class Predictor:
         self.classes = classes
         self.n_jobs = n_jobs
         packed = ensemble.packed
-        packed.check_width(self.n_features)
+        check_width(self.n_features, packed.n_columns)
         self._start = ensemble.start[None, :]
         self._slots = packed.slots
+        self._is_coded = len(packed.coded_columns) > 0
         self._cuts = {np.dtype(char): cuts for char, cuts in packed.cuts.items()}
         self._block_size = max(1, packed.arrays.n_used) * GROUP
         self._no_nodes = np.empty(0, NODE)
@@ -93,6 +95,8 @@ class Predictor:
         flags = rows.flags
         if not (flags.c_contiguous and flags.aligned and flags.writeable):
             rows = rows.copy()
+        if self._is_coded:
+            rows = self.ensemble.packed.coded(rows[None])[0]
         scores = self._start.copy()
         predict_rows(
             rows,
@@ -142,13 +146,20 @@ def _unpickled(ensemble: Any, link: Any, n_features: Any, classes: Any, n_jobs: 
         return Predictor(again, link, n_columns, classes, n_jobs)
 
 
-def _checked_trees(trees: tuple[Tree, ...], n_features: int) -> list[Tree]:
+def _checked_trees(trees: Any, n_features: int) -> Trees:
     """The trees, checked as those of a model are; which columns are categories they say alone."""
-    n_columns = min(n_features, 1 + max((int(tree.feature.max()) for tree in trees), default=0))
+    if not isinstance(trees, Trees):
+        raise ModelFileError("The pickled predictor has trees that are none.")
+    nodes = trees.nodes
+    n_columns = min(n_features, 1 + int(nodes.feature.max(initial=0)))
     n_words = np.zeros(max(1, n_columns), np.int64)
-    for tree in trees:
-        asks = tree.kind == SUBSET
-        np.maximum.at(n_words, tree.feature[asks], np.diff(tree.set_start)[asks])
-    columns = len(n_words), 1, WORD_BITS * n_words, n_words > 0
-    fields = ({name: getattr(tree, name) for name in TREE_FIELDS} for tree in trees)
-    return [validate_tree(arrays, *columns) for arrays in fields]
+    asks = nodes.kind == SUBSET
+    np.maximum.at(n_words, nodes.feature[asks], np.diff(nodes.set_start)[asks])
+    known = Known(WORD_BITS * n_words, n_words > 0)
+    if trees.codes is None:
+        return validate_trees(trees.arrays(), known)
+    n_codes = np.diff(trees.codes.code_start)  # each column has one per category
+    n_categories = np.zeros(len(n_codes), np.int64)
+    n_categories[: len(n_words)] = known.n_categories[: len(n_codes)]
+    n_categories[n_codes > 0] = n_codes[n_codes > 0]
+    return validate_trees(trees.arrays(), Known(n_categories, n_categories > 0))

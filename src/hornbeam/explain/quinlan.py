@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hornbeam.chance import are_many, chance_share, clear_share
+from hornbeam.chance import are_many, are_well_filled, chance_share, clear_share
 from hornbeam.data.target import read_weights, weigh_classes
 from hornbeam.dtypes import LEAF, MULTIWAY, THRESHOLD, Array
 from hornbeam.explain.measures import entropy_of_shares
@@ -206,7 +206,9 @@ class _QuinlanExplainer:
         total = counts.sum() - common
         if not between > clear_share(size, n_rows) * total:
             why = "its categories explain no more than chance"
-            return Candidate(candidate.feature, candidate.name, why_not=why)
+            if not are_well_filled(size, n_rows):
+                return Candidate(candidate.feature, candidate.name, why_not=why)
+            return replace(candidate, gain=0.0, chance=candidate.gain, why_not=why)
         chance = candidate.gain * chance_share(size, n_rows) * float(total / between)
         return replace(candidate, gain=candidate.gain - chance, chance=chance)
 
@@ -296,8 +298,12 @@ class _QuinlanExplainer:
         return bool(candidate.sides) and (candidate.gain > TIE or not self.rules.ratio)
 
     def _choose(self, candidates: list[Candidate]) -> Candidate | None:
-        """What the rules choose: the first of the best."""
+        """What the rules choose: the first of the best, and where nothing gains of the unproven."""
         least = self._average(candidates) - AVERAGE_SLACK if self.rules.ratio else -np.inf
+        unproven = [replace(c, gain=c.chance, chance=0.0) for c in candidates if _is_unproven(c)]
+        return self._first_of_best(candidates, least) or self._first_of_best(unproven, -np.inf)
+
+    def _first_of_best(self, candidates: list[Candidate], least: float) -> Candidate | None:
         best, worth = None, 0.0 if self.rules.ratio else -1.0
         for candidate in candidates:
             if not self._gains(candidate) or candidate.gain < least:
@@ -318,6 +324,11 @@ class _QuinlanExplainer:
             )
         if not self.rules.ratio:
             return f"{winner.name} gains most; of equal gains the first feature wins."
+        if _is_unproven(winner):
+            return (
+                f"{winner.name} has the best gain ratio, though it explains no more than chance: "
+                "nothing else gains anything, and together with another column it may."
+            )
         average = format_number(self._average(candidates), self.view.decimals)
         return (
             f"{winner.name} has the best gain ratio of the features whose gain is at least the "
@@ -353,6 +364,11 @@ class _QuinlanExplainer:
                 f"{self.rules.min_decrease:.6g}."
             )
         return f"A leaf by pruning: {best.split} would gain {gain}."
+
+
+def _is_unproven(candidate: Candidate) -> bool:
+    """Whether all of a gain is owed to chance, but the split may be made where nothing gains."""
+    return candidate.gain == 0.0 < candidate.chance
 
 
 def _entropy(counts: Array) -> float:

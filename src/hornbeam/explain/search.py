@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from hornbeam.chance import chance_share, clear_share
+from hornbeam.chance import are_well_filled, chance_share, clear_share
 from hornbeam.dtypes import Array
 from hornbeam.explain.cuts import Cuts, number_cuts, single_cuts, subset_cuts
 from hornbeam.explain.measures import ClassMeasure, Measure, OrderMeasure
@@ -36,7 +36,7 @@ class Tried:
     group: Array  # of each row; len(present) for a missing value
     cuts: tuple[Cuts, ...]
     gains: Array  # minus infinity where a split is not allowed
-    owed: float = 0.0  # the share of each gain that is owed to chance, 1 if all of it
+    owed: float = 0.0  # the share of each gain that is owed to chance
 
     @property
     def best(self) -> int:
@@ -78,7 +78,10 @@ def try_feature(table: Table, measure: Measure, feature: int, rows: Array, limit
     nothing = Tried(feature, is_category, present, group, (), np.empty(0))
     if not nothing.varies:
         return nothing
-    if is_category:
+    must_prove = is_category and table.must_prove(feature)
+    n_rows = _witnesses(table, group < len(present), rows)
+    owed = _owed(table, group, len(present), n_rows, rows) if must_prove else 0.0
+    if is_category and owed < 1.0:
         cuts = _category_cuts(table, measure, nothing, rows)
     else:
         cuts = number_cuts(len(present), nothing.has_missing)
@@ -87,15 +90,14 @@ def try_feature(table: Table, measure: Measure, feature: int, rows: Array, limit
         nothing,
         cuts=sides,
         gains=np.concatenate([_gains(measure, cut, group, limits) for cut in sides]),
+        owed=owed if owed < 1.0 else 0.0,
     )
-    if is_category and table.must_prove(feature):
-        tried = replace(tried, owed=_owed(table, group, len(present), rows))
-    if tried.owed == 1.0:  # only what is missing may still tell
+    if owed == 1.0 and not are_well_filled(len(present), n_rows):  # what is missing may still tell
         parts_missing = np.append(np.ones(len(present), bool), False)
         allowed = [
             np.array_equal(tried.left(cut), parts_missing) for cut in range(len(tried.gains))
         ]
-        tried = replace(tried, gains=np.where(allowed, tried.gains, -np.inf), owed=0.0)
+        tried = replace(tried, gains=np.where(allowed, tried.gains, -np.inf))
     return tried
 
 
@@ -116,11 +118,19 @@ def _category_cuts(table: Table, measure: Measure, groups: Tried, rows: Array) -
     return subset_cuts(np.array(totals) / weight, exact, has_missing)
 
 
-def _owed(table: Table, group: Array, n_groups: int, rows: Array) -> float:
-    """The share of a gain that many categories owe to chance (see `hornbeam.chance`)."""
+def _witnesses(table: Table, known: Array, rows: Array) -> float:
+    """As how many rows of equal weights those count whose value is known."""
+    weight = table.target.weight[rows]
+    return float(known.mean() / np.sum((weight / weight.sum()) ** 2))
+
+
+def _owed(table: Table, group: Array, n_groups: int, n_rows: float, rows: Array) -> float:
+    """The share of a gain that many categories owe to chance (see `hornbeam.chance`).
+
+    The rows count as ``n_rows`` witnesses; 1 means that nothing is proven.
+    """
     weight, known = table.target.weight[rows], group < n_groups
     logs = table.estimator.criterion == "poisson"
-    n_rows = known.mean() / np.sum((weight / weight.sum()) ** 2)
     owed = chance_share(n_groups, n_rows)
     if owed in (0.0, 1.0):
         return owed

@@ -35,7 +35,6 @@ from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.stopping import patience_of
 from hornbeam.tree.estimators import CartTree
-from hornbeam.tree.model import digest_with_classes
 from hornbeam.tree.reader import CartReader, count_features
 from hornbeam.tree.rules import WARY
 from hornbeam.tree.task import Task
@@ -476,14 +475,6 @@ class BaseForest(
         theirs = ours if other is None else one_hot_leaves(self.store_, self.apply(other))
         shared: Array = (ours @ theirs.T).toarray()
         return shared / self.store_.n_trees
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        trees = self.store_.digest()
-        if "calibration_" in self.__dict__:
-            trees += np.ascontiguousarray(self.calibration_).tobytes().hex()
-        return digest_with_classes(trees, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,6 @@ to a leaf is, on average over the trees (Liu, Ting and Zhou 2008, "Isolation For
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from numbers import Integral, Real
@@ -26,17 +25,16 @@ from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting, forget
 from hornbeam.forest.isolation_growth import (
     IsolationRules,
-    Planes,
     average_path,
     grow_isolation_trees,
 )
-from hornbeam.forest.isolation_planes import PlaneEnsemble, without_planes
-from hornbeam.forest.isolation_savable import SavableIsolation, make_ensemble
+from hornbeam.forest.isolation_savable import SavableIsolation
 from hornbeam.model.registry import register_estimator
 from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, check_values, declared
 from hornbeam.progress import ProgressBar
+from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Trees
 
 _AUTO_ROWS = 256  # what the paper found to be enough
 _BATCH = 100  # trees, after which the bar moves
@@ -107,7 +105,7 @@ class IsolationForest(
 
     Attributes
     ----------
-    trees_ : tuple of Tree
+    trees_ : sequence of Tree
         The trees as flat arrays; the value of a leaf is the path length of its rows. Not
         there for hyperplanes.
     estimators_ : list of SingleTree
@@ -213,11 +211,11 @@ class IsolationForest(
         weight = None if sample_weight is None else table.weight
         rules = self._rules(schema, table.n_rows, weight, seed)
         told = Told(self, self.n_estimators, X, y, sample_weight)
-        trees, planes = self._grow(schema, matrix, weight, rules, earlier, told)
+        trees = self._grow(schema, matrix, weight, rules, earlier, told)
         told.end()
         with fitting(self) as forest:
             forest._set_fitted(table, weight, rules)
-            forest.ensemble_ = make_ensemble(trees, planes if rules.plane_size > 1 else None)
+            forest.ensemble_ = Ensemble(trees, np.zeros(len(trees), np.int64), 1, np.zeros(1))
             forest._set_offset(matrix)
         return self
 
@@ -275,26 +273,24 @@ class IsolationForest(
         rules: IsolationRules,
         earlier: Any,
         told: Told,
-    ) -> tuple[list[Tree], Planes]:
+    ) -> Trees:
         """The trees up to ``n_estimators``, behind those that are there already."""
-        trees: list[Tree] = []
-        planes = without_planes(())
         if earlier is not None:
             self._check_same_rules(rules)
-            trees = list(earlier.trees)
-            planes = earlier.planes if isinstance(earlier, PlaneEnsemble) else without_planes(trees)
-        parts = [planes]
+        parts = [] if earlier is None else [earlier.trees]
+        n_trees = sum(map(len, parts))
         with ProgressBar("trees", self.n_estimators, self.verbose) as bar:
-            while len(trees) < self.n_estimators:
-                some = min(_BATCH, self.n_estimators - len(trees))
-                grown, more = grow_isolation_trees(
-                    matrix, schema.n_categories, rules, weight, len(trees), some, self.n_jobs
+            while n_trees < self.n_estimators:
+                some = min(_BATCH, self.n_estimators - n_trees)
+                parts.append(
+                    grow_isolation_trees(
+                        matrix, schema.n_categories, rules, weight, n_trees, some, self.n_jobs
+                    )
                 )
-                trees += grown
-                parts.append(more)
-                bar.show(len(trees))
-                told.up_to(len(trees))
-        return trees, Planes.joined(parts)
+                n_trees += some
+                bar.show(n_trees)
+                told.up_to(n_trees)
+        return Trees.join(parts)
 
     def _check_same_rules(self, rules: IsolationRules) -> None:
         if rules != self.rules_:
@@ -464,10 +460,10 @@ class IsolationForest(
     # --- looking at the forest ------------------------------------------------------------
 
     @property
-    def trees_(self) -> tuple[Tree, ...]:
+    def trees_(self) -> Trees:
         """The trees."""
         check_is_fitted(self)
-        if isinstance(self.ensemble_, PlaneEnsemble):
+        if self.ensemble_.trees.planes is not None:
             raise AttributeError(
                 "The trees of a forest with hyperplanes (extension_level="
                 f"{self.rules_.plane_size - 1}) have no questions on single columns to show."
@@ -514,17 +510,6 @@ class IsolationForest(
         check_is_fitted(self)
         shape = (self.n_rows_in_, self.n_features_in_)
         return Sampler(self.seed_, shape, self.rules_.size, self._weight)
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        state = hashlib.sha256(repr((self.rules_, self.offset_)).encode())
-        for tree in self.ensemble_.trees:
-            state.update(tree.digest().encode())
-        if isinstance(self.ensemble_, PlaneEnsemble):
-            for array in self.ensemble_.planes:
-                state.update(np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,15 +6,14 @@ thread, in any order, or later (Liu, Ting and Zhou 2008, "Isolation Forest").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from hornbeam.data.sampling import Sampler, SampleSize
-from hornbeam.dtypes import FEATURE, LEAF, NODE, ROW, SUBSET, WORD, Array
+from hornbeam.dtypes import FEATURE, LEAF, NODE, PLANE, ROW, SUBSET, WORD, Array
 from hornbeam.kernels.isolation import (
     IsolationBatch,
     IsolationNodes,
@@ -24,7 +23,7 @@ from hornbeam.kernels.isolation import (
 )
 from hornbeam.runtime.team import run_parallel
 from hornbeam.runtime.views import make_slots, new_arrays
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Planes, Tree, Trees
 
 EULER_GAMMA = 0.5772156649015329
 _SECONDS_PER_STEP = 8e-9  # one row at one node
@@ -59,24 +58,6 @@ def average_path(n: Any) -> Array:
     return np.where(n > 2, length, np.where(n == 2, 1.0, 0.0))
 
 
-class Planes(NamedTuple):
-    """The planes of the nodes of some trees, behind each other in the order of the nodes.
-
-    A row goes left if the sum of weight times value over the terms of a node is at most the
-    threshold of the node.
-    """
-
-    n_terms: Array  # int32, one entry per node of all trees
-    feature: Array  # int32, one entry per term, as the others
-    weight: Array
-    missing: Array  # what a missing value adds
-
-    @classmethod
-    def joined(cls, parts: Sequence[Planes]) -> Planes:
-        """The planes of several groups of trees as one."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-
 @dataclass(frozen=True)
 class IsolationRules:
     """How trees are sampled and grown."""
@@ -109,7 +90,7 @@ def grow_isolation_trees(
     first_tree: int,
     n_trees: int,
     n_jobs: int | None,
-) -> tuple[list[Tree], Planes]:
+) -> Trees:
     """Grow some trees of a forest.
 
     Parameters
@@ -127,12 +108,10 @@ def grow_isolation_trees(
 
     Returns
     -------
-    trees : list of Tree
+    Trees
         The value of a node is the path length that a row gets which ends there: questions
         asked, and `average_path` of the rows that are still together. The latter is its
-        impurity.
-    planes : Planes
-        Of all these trees; without terms if trees cut along the axes.
+        impurity. With planes unless trees cut along the axes.
     """
     sampler = Sampler(rules.seed, matrix.shape, rules.size, weight)
     plan = IsolationPlan(
@@ -146,7 +125,7 @@ def grow_isolation_trees(
     source = matrix.tocsr() if sparse else matrix
     size = 1 if sparse else _batch_size(rules, n_categories)
     n_batches = -(-n_trees // size)
-    batches: list[tuple[list[Tree], Planes] | None] = [None] * n_batches
+    batches: list[Trees | None] = [None] * n_batches
 
     def grow(batch: int) -> None:
         start = first_tree + batch * size
@@ -161,9 +140,7 @@ def grow_isolation_trees(
     if weight is not None:
         seconds += n_trees * sampler.n_rows * _SECONDS_PER_STEP
     run_parallel(grow, n_batches, n_jobs, seconds)
-    grown = [batch for batch in batches if batch is not None]
-    trees = [tree for batch in grown for tree in batch[0]]
-    return trees, Planes.joined([batch[1] for batch in grown])
+    return Trees.join([batch for batch in batches if batch is not None])
 
 
 def _batch_size(rules: IsolationRules, n_categories: Array) -> int:
@@ -180,7 +157,7 @@ def _grow_sparse(
     start: int,
     rows: Array,
     features: Array,
-) -> tuple[list[Tree], Planes]:
+) -> Trees:
     """Grow a tree on a dense copy of its rows, without columns where these have only zeros."""
     sample = matrix[rows[0]].tocsc()
     stored = np.flatnonzero(np.diff(sample.indptr))
@@ -202,7 +179,7 @@ def _grow_batch(
     rows: Array,
     features: Array,
     names: Array | None,
-) -> tuple[list[Tree], Planes]:
+) -> Trees:
     """Grow some trees in one call of the kernel; ``names`` are the columns' real numbers."""
     n_trees = len(rows)
     grown, room = _new_room(plan, rules, n_trees)
@@ -223,15 +200,7 @@ def _grow_batch(
         inner = grown.kind[: ends[-1, 0]] != LEAF
         grown.feature[: ends[-1, 0]][inner] = names[grown.feature[: ends[-1, 0]][inner]]
         grown.term_feature[:n_terms] = names[grown.term_feature[:n_terms]]
-    trees = [
-        _tree(grown, plan, slice(*ends[i : i + 2, 0]), slice(*ends[i : i + 2, 1]))
-        for i in range(n_trees)
-    ]
-    planes = Planes(
-        grown.n_terms[: ends[-1, 0]].copy(),
-        *(array[:n_terms].copy() for array in grown[-3:]),
-    )
-    return trees, planes
+    return _stored(grown, plan, ends)
 
 
 def _new_room(
@@ -249,26 +218,33 @@ def _new_room(
     return new_arrays(IsolationNodes, lengths), new_arrays(IsolationRoom, room)
 
 
-def _tree(grown: IsolationNodes, plan: IsolationPlan, nodes: slice, words: slice) -> Tree:
-    """Store one tree."""
-    kind, n_samples = grown.kind[nodes].copy(), grown.n_samples[nodes].copy()
-    feature = grown.feature[nodes].copy()
-    set_start = np.zeros(len(kind) + 1, np.int64)
-    if words.stop > words.start:
-        subset = kind == SUBSET
-        set_start[1:][subset] = -(-plan.n_categories[feature[subset]] // 64)
-        np.cumsum(set_start, out=set_start)
-    return Tree(
-        first_child=grown.first_child[nodes].copy(),
+def _stored(grown: IsolationNodes, plan: IsolationPlan, ends: Array) -> Trees:
+    """Store trees; ``ends`` says where the nodes, words and terms of each begin, and end."""
+    n_nodes, n_words, n_terms = ends[-1]
+    kind, feature, n_samples = (
+        array[:n_nodes].copy() for array in (grown.kind, grown.feature, grown.n_samples)
+    )
+    set_start = np.zeros(n_nodes + 1, np.int64)
+    subset = kind == SUBSET
+    set_start[1:][subset] = -(-plan.n_categories[feature[subset]] // 64)
+    planes = None
+    if plan.plane_size > 1:
+        n_asked = grown.n_terms[:n_nodes].copy()
+        kind[n_asked > 0] = PLANE
+        terms = grown.term_feature, grown.term_weight, grown.term_missing
+        planes = Planes(n_asked, *(array[:n_terms].copy() for array in terms))
+    nodes = Tree(
+        first_child=grown.first_child[:n_nodes].copy(),
         n_branches=np.where(kind == LEAF, 0, 2).astype(NODE),
         feature=feature,
         kind=kind,
-        threshold=grown.threshold[nodes].copy(),
-        missing_branch=grown.missing_branch[nodes].copy(),
-        set_start=set_start,
-        set_words=grown.set_words[words].astype(WORD),
+        threshold=grown.threshold[:n_nodes].copy(),
+        missing_branch=grown.missing_branch[:n_nodes].copy(),
+        set_start=np.cumsum(set_start),
+        set_words=grown.set_words[:n_words].astype(WORD),
         n_samples=n_samples,
         weight=n_samples.astype(np.float64),
         impurity=plan.average[n_samples],
-        value=grown.value[nodes].copy().reshape(-1, 1),
+        value=grown.value[:n_nodes].copy().reshape(-1, 1),
     )
+    return Trees(nodes, ends[:, 0].copy(), planes)

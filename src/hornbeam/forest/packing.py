@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hornbeam.dtypes import STAT, Array
-from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, join_codes, renumber
+from hornbeam.forest.store import RECORD, ForestStore, distinct_rows, renumber
 from hornbeam.kernels import forest_pack as p
 from hornbeam.runtime.atomics import NODE_COUNT
 from hornbeam.runtime.views import make_slots
@@ -15,6 +15,7 @@ from hornbeam.tree.build import category_sets
 from hornbeam.tree.grower import Stage
 from hornbeam.tree.importance import feature_gains
 from hornbeam.tree.pruning.cost import prune_by_cost
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.task import Task
 
 # A table of so few rows is made distinct later, with those of all other trees.
@@ -46,7 +47,9 @@ class Packer:
 
     def __init__(self, task: Task, ccp_alpha: float) -> None:
         codes = task.codes
-        self.code_start, self.code_of_category = join_codes(codes.category_code, len(codes.n_codes))
+        self.code_start, self.code_of_category = SharedCodes.of(
+            codes.category_code, len(codes.n_codes)
+        )
         self.task = replace(task, codes=replace(codes, category_code={}))  # sets stay over codes
         self.ccp_alpha = ccp_alpha
         classes = task.criterion.summed == "classes"

@@ -6,7 +6,6 @@ import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from hornbeam.dtypes import NODE, Array
 from hornbeam.kernels.forest import (
@@ -16,11 +15,12 @@ from hornbeam.kernels.forest import (
     Forest,
     ForestTask,
     WalkRoom,
-    code_categories,
     predict_forest,
 )
-from hornbeam.runtime.team import run_parallel, thread_count
+from hornbeam.runtime.team import thread_count
 from hornbeam.runtime.views import make_slots, remembered_slots
+from hornbeam.tree.predict import Cells, Outputs, check_width, send_down
+from hornbeam.tree.sets import SharedCodes
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
 # while it is in the cache, and the fewer times a tree is copied, as long as the keys of the rows
@@ -30,26 +30,19 @@ _BLOCK_BYTES = 1 << 23
 # So many nodes of a tree are copied, at most, for each row that walks on the copy: more where
 # the tree asks for sets, since the copy spares looking them up.
 _NODES_PER_ROW = {"numbers": 10, "sets": 40}
-_DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
-_CODED_BYTES = 1 << 24  # ... and categories become codes in pieces of this size
 _SECONDS_PER_STEP = 3e-9
 _SECONDS_PER_VALUE = 5e-10
-
-
-class SharedCodes(NamedTuple):
-    """Codes of categories, which sets of some columns are over (see `ForestStore`)."""
-
-    columns: Array
-    code_start: Array
-    code_of_category: Array
 
 
 class Walks:
     """A forest made ready for prediction; safe to share by threads."""
 
-    def __init__(self, forest: Forest, n_values: int, codes: SharedCodes | None) -> None:
+    def __init__(self, forest: Forest, n_values: int, codes: SharedCodes) -> None:
         self.forest = forest
         self.codes = codes
+        columns = codes.columns
+        columns = columns[columns < len(forest.n_known)]
+        self._coded_columns = columns[forest.n_known[columns] > 0]
         self.n_columns = forest.n_asked  # that a table must have
         self.n_values = n_values
         self.slots = make_slots(forest)
@@ -72,120 +65,82 @@ class Walks:
         checked: bool = True,
         bags: Array | None = None,
         votes: Array | None = None,
-        is_coded: bool = False,
     ) -> bool:
         """Add to scores, or fill in nodes; False if an infinite value was met.
 
-        Where ``bags`` (trees first:last, rows) is not 0 a row is left out; ``votes`` counts
-        the trees that it was not left out of. A table that ``is_coded`` is dense and has codes
-        in the place of categories that share them.
+        Where ``bags`` (rows, trees first:last) is not 0 a row is left out; ``votes`` counts
+        the trees that it was not left out of.
         """
-        n_rows, n_columns = matrix.shape
-        if n_columns < self.n_columns:
-            raise ValueError(
-                f"the table has {n_columns} columns, but the trees ask for column "
-                f"{self.n_columns - 1}: give all the columns of the training table"
-            )
-        if (self.codes is not None and not is_coded) or scipy.sparse.issparse(matrix):
-            return self._run_in_pieces(
-                matrix, n_jobs, first, last, scores, nodes, checked, bags, votes
-            )
-        matrix = _plain(matrix)
-        size = matrix.itemsize
-        row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
-        n_values = 0 if scores is None else self.n_values
-        flat = matrix.ravel(order="K")
-        flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
-        flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
-        flat_bags = _NO_BAGS if bags is None else bags.reshape(-1)
-        votes = _NO_NODES if votes is None else votes
-        if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
-            no_block, own = _NO_BLOCK[size], self._own_room()
-            few = remembered_slots(
-                ForestTask, row_step, column_step, n_columns, checked, n_values, first, last, 0,
-                n_rows, FEW_ROWS,
-            )  # fmt: skip
-            finite: bool = predict_forest(
-                flat, self.slots, few, no_block, own.slots, flat_scores, flat_nodes, flat_bags,
-                votes,
-            )  # fmt: skip
-            return finite
-        seconds = n_rows * float(self._seconds[first:last].sum())
-        n_threads = thread_count(n_jobs, seconds)
-        n_asked = max(1, self.n_columns)
-        most = min(max(_BLOCK_BYTES // (size * n_asked), _LEAST_ROWS), _MOST_ROWS)
-        per_thread = -(-n_rows // (n_threads * most))
-        width = max(-(-n_rows // (n_threads * per_thread)), _LEAST_ROWS)
-        n_chunks = -(-n_rows // width)
-        n_nodes = self.forest.root[last] - self.forest.root[first]
-        per_row = _NODES_PER_ROW["sets" if self.forest.has_sets else "numbers"]
-        copied = self._copyable and n_nodes <= per_row * min(width, n_rows) * (last - first)
-        task = ForestTask(
-            row_step=row_step,
-            column_step=column_step,
-            n_columns=n_columns,
-            is_checked=checked,
-            n_values=n_values,
-            first_tree=first,
-            last_tree=last,
-            first_row=0,
-            last_row=n_rows,
-            width=width,
-            with_bags=bags is not None,
-            n_rows=n_rows,
-            is_copied=copied,
-            largest_key=np.iinfo(_KEYS[size]).max,
-        )
-        all_finite = np.ones(n_chunks, bool)
+        check_width(matrix.shape[1], self.n_columns)
+        seconds_per_row = float(self._seconds[first:last].sum())
+        itemsize = _KEY_BYTES.get(matrix.dtype.char, 8)
 
-        def predict(chunk: int) -> None:
-            first_row = chunk * width
-            part = task._replace(first_row=first_row, last_row=min(n_rows, first_row + width))
-            block = np.empty(2 * n_asked * width if copied else 0, _KEYS[size])
-            own = self._own_room()
-            all_finite[chunk] = predict_forest(
-                flat, self.slots, make_slots(part), block, own.slots, flat_scores, flat_nodes,
-                flat_bags, votes,
-            )  # fmt: skip
+        def chunk_rows(n_rows: int) -> int:
+            if n_rows <= FEW_ROWS:
+                return FEW_ROWS
+            n_threads = thread_count(n_jobs, n_rows * seconds_per_row)
+            most = _BLOCK_BYTES // (itemsize * max(1, self.n_columns))
+            most = min(max(most, _LEAST_ROWS), _MOST_ROWS)
+            per_thread = -(-n_rows // (n_threads * most))
+            return max(-(-n_rows // (n_threads * per_thread)), _LEAST_ROWS)
 
-        run_parallel(predict, n_chunks, n_jobs, seconds)
-        return bool(all_finite.all())
+        def walk(cells: Cells, first_row: int, last_row: int, outputs: Outputs) -> bool:
+            return self._walk(cells, first_row, last_row, first, last, checked, *outputs)
 
-    def _run_in_pieces(
+        outputs = (scores, nodes, bags, votes)
+        prepare = self._coded if len(self._coded_columns) else None
+        return send_down(matrix, walk, outputs, n_jobs, seconds_per_row, chunk_rows, prepare)
+
+    def _walk(
         self,
-        matrix: Any,
-        n_jobs: int | None,
+        cells: Cells,
+        first_row: int,
+        last_row: int,
         first: int,
         last: int,
+        checked: bool,
         scores: Array | None,
         nodes: Array | None,
-        checked: bool,
         bags: Array | None,
         votes: Array | None,
     ) -> bool:
-        """As `run`; each piece is made dense, and its categories become codes."""
-        is_sparse = scipy.sparse.issparse(matrix)
-        matrix = matrix.tocsr() if is_sparse else matrix
-        n_rows, n_columns = matrix.shape
-        step = max(1, (_DENSE_BYTES if is_sparse else _CODED_BYTES) // (8 * max(1, n_columns)))
-        for start in range(0, n_rows, step):
-            rows = slice(start, start + step)
-            some = [None if array is None else array[rows] for array in (scores, nodes, votes)]
-            some_bags = None if bags is None else np.ascontiguousarray(bags[:, rows])
-            piece = self._coded(matrix[rows].toarray() if is_sparse else matrix[rows])
-            rest = some[0], some[1], checked, some_bags, some[2]
-            if not self.run(piece, n_jobs, first, last, *rest, is_coded=True):
-                return False
-        return True
+        """Send neighbouring rows down the trees ``first:last``."""
+        n_rows, itemsize = last_row - first_row, cells.flat.itemsize
+        n_values = 0 if scores is None else self.n_values
+        flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
+        flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
+        flat_bags = _NO_BAGS if bags is None else np.ascontiguousarray(bags.T).reshape(-1)
+        own = self._own_room()
+        usual = (cells.row_step, cells.column_step, cells.n_columns, checked, n_values, first, last)
+        if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
+            task = remembered_slots(ForestTask, *usual, first_row, last_row, FEW_ROWS)
+            block = _NO_BLOCK[itemsize]
+        else:
+            n_nodes = self.forest.root[last] - self.forest.root[first]
+            per_row = _NODES_PER_ROW["sets" if self.forest.has_sets else "numbers"]
+            copied = self._copyable and n_nodes <= per_row * n_rows * (last - first)
+            full = ForestTask(
+                *usual,
+                first_row=first_row,
+                last_row=last_row,
+                width=n_rows,
+                with_bags=bags is not None,
+                n_rows=0 if bags is None else len(bags),
+                is_copied=copied,
+                largest_key=np.iinfo(_KEYS[itemsize]).max,
+            )
+            task = make_slots(full)
+            n_keys = 2 * max(1, self.n_columns) * n_rows if copied else 0
+            block = np.empty(n_keys, _KEYS[itemsize])
+        finite: bool = predict_forest(
+            cells.flat, self.slots, task, block, own.slots, flat_scores, flat_nodes, flat_bags,
+            _NO_NODES if votes is None else votes,
+        )  # fmt: skip
+        return finite
 
     def _coded(self, matrix: Array) -> Array:
         """The table with codes in the place of categories that share them."""
-        if self.codes is None:
-            return matrix
-        coded = np.array(matrix)
-        row_step, column_step = (stride // coded.itemsize for stride in coded.strides)
-        code_categories(coded.ravel("K"), row_step, column_step, len(coded), *self.codes)
-        return coded
+        return self.codes.coded(matrix, self._coded_columns)
 
     def _own_room(self) -> _OwnRoom:
         """The working memory of this thread."""
@@ -213,11 +168,5 @@ class _OwnRoom(NamedTuple):
 
 _NO_SCORES, _NO_NODES, _NO_BAGS = np.empty(0), np.empty(0, NODE), np.empty(0, np.uint8)
 _KEYS: dict[int, type[np.signedinteger[Any]]] = {4: np.int32, 8: np.int64}  # by bytes of a value
+_KEY_BYTES = {"f": 4}  # by type of a value, 8 of all others
 _NO_BLOCK = {size: np.empty(0, key) for size, key in _KEYS.items()}
-
-
-def _plain(matrix: Array) -> Array:
-    """The matrix as the kernels are compiled for, which spares compiling them for others."""
-    flags = matrix.flags
-    contiguous = flags.c_contiguous or flags.f_contiguous
-    return matrix if contiguous and flags.aligned and flags.writeable else matrix.copy()

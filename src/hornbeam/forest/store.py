@@ -17,7 +17,7 @@ kept: 32 bytes at most. Which code a category has is known once, for all trees.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -39,13 +39,13 @@ from hornbeam.dtypes import (
     WORD_BITS,
     Array,
 )
-from hornbeam.forest.predict import SharedCodes, Walks
+from hornbeam.forest.predict import Walks
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK, Forest
 from hornbeam.kernels.forest_pack import renumber_nodes
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.runtime.team import run_parallel
-from hornbeam.tree.build import unfold_sets
 from hornbeam.tree.scaling import HEADROOM, is_large
+from hornbeam.tree.sets import SharedCodes, unfold_sets
 from hornbeam.tree.storage import Tree, check_node_count
 
 # One node; the fields mean something else in a leaf (see kernels/forest.py).
@@ -226,9 +226,7 @@ class ForestStore:
 
     def has_codes(self, code_start: Array, code_of_category: Array) -> bool:
         """Whether these are the codes of categories that the sets are over."""
-        ours = self.code_start, self.code_of_category
-        pairs = zip(ours, (code_start, code_of_category), strict=True)
-        return all(one is other or np.array_equal(one, other) for one, other in pairs)
+        return self._codes.are(SharedCodes(code_start, code_of_category))
 
     # --- what it holds --------------------------------------------------------------
 
@@ -372,16 +370,14 @@ class ForestStore:
             length,
             self.set_words[place].copy(),
             nodes["feature"][subset] & FEATURE_MASK,
-            self._category_code,
+            self._codes.by_column(),
         )
         return _ends(n_words), words
 
     @property
-    def _category_code(self) -> dict[int, Array]:
-        """The codes of the categories of each column whose categories share them."""
-        start = self.code_start
-        columns = np.flatnonzero(np.diff(start)).tolist()
-        return {f: self.code_of_category[start[f] : start[f + 1]] for f in columns}
+    def _codes(self) -> SharedCodes:
+        """The codes that sets are over."""
+        return SharedCodes(self.code_start, self.code_of_category)
 
     def asked_features(self) -> Array:
         """Numbers of the columns that any node asks for, ascending."""
@@ -448,10 +444,7 @@ class ForestStore:
             table=table,
             n_known=self._known_categories(n_columns),
         )
-        coded = np.flatnonzero(forest.n_known[: len(self.code_start)])
-        coded = coded[np.diff(self.code_start)[coded] > 0]
-        codes = SharedCodes(coded, self.code_start, self.code_of_category)
-        return Walks(forest, self.n_values, codes if len(coded) else None)
+        return Walks(forest, self.n_values, self._codes)
 
     def _known_categories(self, n_columns: int) -> Array:
         """How many categories, or codes, the sets of each column can hold; 0: there are none."""
@@ -516,13 +509,13 @@ class ForestStore:
         step = max(1, min(last - first, _BAG_BYTES // max(1, n_rows)))
         for start in range(first, last, step):
             end = min(start + step, last)
-            bags = np.empty((end - start, n_rows), np.uint8)
+            bags = np.empty((end - start, n_rows), np.uint8)  # the kernel reads them tree by tree
 
             def fill(number: int, start: int = start, bags: Array = bags) -> None:
                 np.not_equal(in_bag(start + number), 0, out=bags[number].view(bool))
 
             run_parallel(fill, end - start, n_jobs, bags.size * _SECONDS_PER_DRAW)
-            if not walks.run(matrix, n_jobs, start, end, scores, bags=bags, votes=votes):
+            if not walks.run(matrix, n_jobs, start, end, scores, bags=bags.T, votes=votes):
                 return None
         return scores, votes
 
@@ -635,14 +628,6 @@ def distinct_rows(rows: Array) -> tuple[Array, Array]:
         return rows[index], inverse
     distinct, inverse = np.unique(bits, axis=0, return_inverse=True)  # two rows have one key
     return distinct.view(np.float64), inverse.reshape(-1)
-
-
-def join_codes(category_code: Mapping[int, Array], n_features: int) -> tuple[Array, Array]:
-    """What a store keeps of the codes that categories of some columns share."""
-    if not category_code:
-        return np.empty(0, np.int64), np.empty(0, BIN)
-    codes = [category_code.get(feature, np.empty(0)) for feature in range(n_features)]
-    return _ends(np.array([len(own) for own in codes])), np.concatenate(codes).astype(BIN)
 
 
 def levels(first_child: Array, roots: Array) -> Iterator[Array]:

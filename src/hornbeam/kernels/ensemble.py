@@ -23,10 +23,10 @@ from llvmlite import ir
 from numba import int64, types, uint32, uint64
 from numba.extending import intrinsic
 
-from hornbeam.dtypes import SUBSET, WORD_BITS
-from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite
+from hornbeam.dtypes import MULTIWAY, PLANE, SUBSET, THRESHOLD, WORD_BITS
+from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite, is_listed
 from hornbeam.runtime.atomics import trailing_zeros
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.runtime.kernel import inlined, kernel, part
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, bare, data_of
 from hornbeam.runtime.views import make_loader
 
@@ -37,7 +37,7 @@ _WIDE_GROUP = 64
 _WALKERS = 8  # rows that walk in step
 
 # How the leaf of a row is found, for each tree.
-BY_BITS, BY_STEPS, BY_SETS = 0, 1, 2
+BY_BITS, BY_STEPS, BY_QUESTIONS = 0, 1, 2
 
 
 class Packed(NamedTuple):
@@ -45,13 +45,12 @@ class Packed(NamedTuple):
 
     n_trees: int
     n_used: int  # columns of a block
+    n_values: int  # of a leaf
     # one entry per tree
     method: U1
     first_chunk: I8  # and one more at the end
     root: I8  # number of its first node
     first_leaf: I8
-    first_value: I8
-    n_values: I8
     score: I8  # which score its first value is added to
     # one entry per leaf, left to right: its number in its own tree, and what it predicts
     node_of_leaf: I4
@@ -71,6 +70,11 @@ class Packed(NamedTuple):
     leaf_of_node: I4
     set_start: I8
     set_words: U8
+    # the terms of the planes, node by node, and the end
+    first_term: I8
+    term_column: I4
+    term_weight: F8
+    term_missing: F8
 
 
 class EnsembleTask(NamedTuple):
@@ -282,25 +286,48 @@ def find_by_steps(packed, tree, block, width, n_lanes, leaves):
         leaves[lane] = packed.leaf_of_node[int64(leaves[lane])]
 
 
+@inlined
+def beyond_plane(packed, node, block, width, lane):
+    """Whether the weighted sum of a node's terms is above its threshold (0 or 1)."""
+    total = 0.0
+    for term in range(packed.first_term[node], packed.first_term[node + 1]):
+        x = block[int64(packed.term_column[term]) * width + lane]
+        total += packed.term_weight[term] * x if x == x else packed.term_missing[term]
+    return int64(total > packed.threshold[2 * node])
+
+
+@inlined
+def branch_of_category(packed, kind, node, category):
+    """Branch of a known category at a node that asks for categories."""
+    words = packed.set_start[node]
+    if kind == SUBSET:
+        word = packed.set_words[words + (category >> 6)]
+        return int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
+    if kind == MULTIWAY:
+        return category
+    missing = int64(packed.missing[node])
+    listed = is_listed(packed.set_words, words, packed.set_start[node + 1], category)
+    return int64(1) - missing if listed else missing
+
+
 @part
-def find_by_sets(packed, tree, block, width, n_lanes, leaves):
+def find_by_questions(packed, tree, block, width, n_lanes, leaves):
     """Leaf of each row of a block, walking; for every kind of split."""
     for lane in range(n_lanes):
         node = packed.root[tree]
         target = int64(packed.link[4 * node + 2])
         while target != node:
-            x = block[int64(packed.link[4 * node + 3] & FEATURE_MASK) * width + lane]
-            branch = int64(packed.missing[node])
-            threshold = packed.threshold[2 * node]
             kind = packed.kind[node]
-            if kind >= SUBSET:  # categories
-                if x >= 0 and x < threshold:
-                    branch = int64(x)
-                    if kind == SUBSET:
-                        word = packed.set_words[packed.set_start[node] + (branch >> 6)]
-                        branch = int64(1) - int64((word >> uint64(branch & 63)) & uint64(1))
-            elif x == x:
-                branch = int64(x > threshold)
+            if kind == PLANE:
+                branch = beyond_plane(packed, node, block, width, lane)
+            else:
+                x = block[int64(packed.link[4 * node + 3] & FEATURE_MASK) * width + lane]
+                branch = int64(packed.missing[node])
+                threshold = packed.threshold[2 * node]
+                if kind == THRESHOLD:
+                    branch = int64(x > threshold) if x == x else branch
+                elif x >= 0 and x < threshold:
+                    branch = branch_of_category(packed, kind, node, int64(x))
             node = target + branch
             target = int64(packed.link[4 * node + 2])
         leaves[lane] = packed.leaf_of_node[node]
@@ -309,7 +336,8 @@ def find_by_sets(packed, tree, block, width, n_lanes, leaves):
 @part
 def add_values(packed, tree, leaves, n_rows, start, n_scores, scores):
     """Add what the leaves of a tree predict to the scores of a block's rows."""
-    first, n_values = packed.first_value[tree], packed.n_values[tree]
+    n_values = packed.n_values
+    first = packed.first_leaf[tree] * n_values
     place = start * n_scores + packed.score[tree]
     if n_scores == 1:
         for lane in range(n_rows):
@@ -358,7 +386,7 @@ def predict_rows(values, cuts, slots, task, block, bits, leaves, scores, nodes):
             elif method == BY_STEPS:
                 find_by_steps(packed, tree, block, width, n_lanes, leaves)
             else:
-                find_by_sets(packed, tree, block, width, n_lanes, leaves)
+                find_by_questions(packed, tree, block, width, n_lanes, leaves)
             if n_scores != 0:
                 add_values(packed, tree, leaves, n_rows, start, n_scores, scores)
             else:

@@ -1,4 +1,4 @@
-"""Grow isolation trees straight from the float matrix, and send rows down all of them.
+"""Grow isolation trees straight from the float matrix.
 
 A tree sees a few hundred rows, so there is nothing to code or to sort: a node draws a column,
 finds the smallest and the largest value of its rows and cuts between them. Nodes are made
@@ -15,7 +15,6 @@ from typing import NamedTuple
 from numba import float64, int64, uint64
 
 from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD
-from hornbeam.kernels.traverse import holds_infinite
 from hornbeam.runtime.kernel import kernel, part
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U8, bare
 from hornbeam.runtime.random import derive, draw_below, draw_unit, mix
@@ -446,82 +445,3 @@ def grow_trees(values, slots, samples, candidates, borders):
         )
     last = 3 * batch.n_trees
     borders[last], borders[last + 1], borders[last + 2] = node, word, term
-
-
-# --- walking trees with planes ------------------------------------------------------------
-
-
-class PlaneForest(NamedTuple):
-    """Trees with planes, made ready to be walked (read only)."""
-
-    n_trees: int
-    root: I8  # of each tree
-    first_child: I4  # in the numbering of all trees
-    kind: U1
-    feature: I4
-    threshold: F8
-    missing_branch: I4
-    value: F8
-    set_start: I8
-    set_words: U8
-    first_term: I8  # of each node, and one more at the end
-    term_feature: I4
-    term_weight: F8
-    term_missing: F8
-
-
-class PlaneTask(NamedTuple):
-    """Which rows of a table a call is about, and where that has its values."""
-
-    row_step: int
-    column_step: int
-    n_columns: int
-    first_row: int
-    last_row: int
-
-
-load_planes, load_task = make_loader(PlaneForest), make_loader(PlaneTask)
-BLOCK_ROWS = 64
-
-
-@part
-def plane_branch(forest, node, block, at):
-    """Which way a row goes at a node; ``block[at]`` is its first value."""
-    if forest.kind[node] == SUBSET:
-        x = block[at + int64(forest.feature[node])]
-        if x != x:
-            return int64(forest.missing_branch[node])
-        category = int64(x)
-        word = forest.set_words[forest.set_start[node] + (category >> 6)]
-        return int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
-    total = 0.0
-    for term in range(forest.first_term[node], forest.first_term[node + 1]):
-        x = block[at + int64(forest.term_feature[term])]
-        total += forest.term_weight[term] * x if x == x else forest.term_missing[term]
-    return int64(total > forest.threshold[node])
-
-
-@kernel
-def add_plane_paths(values, slots, task, block, paths):
-    """Add up the path lengths of the rows of a task; False if a value is infinite.
-
-    ``block`` is room for BLOCK_ROWS rows: they stay in the cache while all trees look at them.
-    """
-    forest, task = load_planes(slots, 0), load_task(task, 0)
-    row_step, column_step, n_columns = task.row_step, task.column_step, task.n_columns
-    for start in range(task.first_row, task.last_row, BLOCK_ROWS):
-        end = min(start + BLOCK_ROWS, task.last_row)
-        if holds_infinite(values, row_step, column_step, n_columns, start, end):
-            return False
-        for row in range(start, end):
-            for column in range(n_columns):
-                x = values[row * row_step + column * column_step]
-                block[(row - start) * n_columns + column] = x
-        for tree in range(forest.n_trees):
-            for row in range(start, end):
-                node = forest.root[tree]
-                while forest.first_child[node] != 0:
-                    branch = plane_branch(forest, node, block, (row - start) * n_columns)
-                    node = int64(forest.first_child[node]) + branch
-                paths[row] += forest.value[node]
-    return True

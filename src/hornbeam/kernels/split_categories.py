@@ -13,7 +13,7 @@ import math
 
 from numba import float64, int64, uint64
 
-from hornbeam.chance import chance_share, clear_share
+from hornbeam.chance import are_well_filled, chance_share, clear_share
 from hornbeam.dtypes import NO_CATEGORY, WORD_BITS
 from hornbeam.kernels.order import ENTRY_MASK, merge_sort
 from hornbeam.kernels.split import present_keys, try_cuts
@@ -54,6 +54,7 @@ CLEAR_RATIO = 4.0
 
 share_by_chance = inlined(chance_share)
 share_that_is_clear = inlined(clear_share)
+fill_well = inlined(are_well_filled)
 
 
 @part
@@ -80,11 +81,10 @@ def is_wary(problem):
 def may_differ(problem, n_rows, n_groups):
     """Whether to ask if groups differ.
 
-    Two groups have but one order, and of many the best order fits by chance: there must be
-    a row for every pair of them.
+    Two groups have but one order, and of many the best order fits by chance.
     """
     asks = problem.rules.category_rule != RANDOM_SIDES
-    return asks and n_groups > 2 and n_groups * n_groups <= n_rows
+    return asks and n_groups > 2 and fill_well(n_groups, n_rows)
 
 
 @inlined
@@ -547,9 +547,12 @@ def score_of_whole(problem, scratch, impurity):
 
 
 @part
-def prove_themselves(problem, rows, scratch, n_groups, impurity):
-    """Whether many categories explain more than chance does; notes what they owe to it."""
-    n_kinds, n_rows = float64(n_groups), count_witnesses(problem, rows, scratch)
+def prove_themselves(problem, rows, scratch, n_groups, n_rows, impurity):
+    """Whether many categories explain more than chance does; notes what they owe to it.
+
+    The rows of the node count as ``n_rows`` witnesses.
+    """
+    n_kinds = float64(n_groups)
     owed = share_by_chance(n_kinds, n_rows)
     if owed == 0.0 or owed == 1.0:
         return owed == 0.0
@@ -559,6 +562,18 @@ def prove_themselves(problem, rows, scratch, n_groups, impurity):
     scratch.ask.owed = owed * total / between
     scratch.ask.whole_score = score_of_whole(problem, scratch, impurity)
     return True
+
+
+@inlined
+def cut_as_numbers(problem, rows, scratch, feature, n_groups, n_rows, rank, desk):
+    """Cut categories that have proven nothing in the order of their codes, as numbers are.
+
+    With few rows of each, only what is missing may tell.
+    """
+    n_left = -1 if fill_well(n_groups, n_rows) else n_groups
+    if n_left < 0 or scratch.ask.n_all_keys > scratch.ask.n_keys:
+        keep_order(scratch, n_groups)
+        try_groups(problem, rows, scratch, feature, n_groups, n_left, rank, desk)
 
 
 @step(Search)
@@ -578,12 +593,11 @@ def search_category(slots, node, feature, rank, desk_at):
         shuffle_groups(scratch, n_groups, derive_for_feature(nodes.key[node], feature))
         try_groups(problem, rows, scratch, feature, n_groups, -1, rank, desk)
         return True
-    many = problem.is_category[feature] == MANY_CATEGORIES
-    if many and not prove_themselves(problem, rows, scratch, n_groups, nodes.impurity[node]):
-        if scratch.ask.n_all_keys > scratch.ask.n_keys:  # what is missing may still tell
-            keep_order(scratch, n_groups)
-            try_groups(problem, rows, scratch, feature, n_groups, n_groups, rank, desk)
-        return True
+    if problem.is_category[feature] == MANY_CATEGORIES:
+        n_rows, impurity = count_witnesses(problem, rows, scratch), nodes.impurity[node]
+        if not prove_themselves(problem, rows, scratch, n_groups, n_rows, impurity):
+            cut_as_numbers(problem, rows, scratch, feature, n_groups, n_rows, rank, desk)
+            return True
     search_subsets(problem, rows, scratch, feature, n_groups, rank, desk)
     scratch.ask.owed = 0.0
     return True

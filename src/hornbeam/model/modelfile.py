@@ -16,17 +16,8 @@ The SHA-256 is that of the whole file with the digits of the SHA-256 itself repl
 zeros, so that no bit can change unnoticed. It says nothing about who wrote the file:
 therefore everything is checked again when it is read (`values`, `state`, `tree/validate`).
 
-An estimator takes part by three methods and the decorator `register_estimator`::
-
-    _model_header()      dict of values that `values.encode_value` can write
-    _model_arrays()      dict of arrays, from `tree.packing.pack_trees` and others
-    _from_model(header, arrays)   classmethod: takes every entry out of both dicts with
-                                  `take` and `take_trees`, returns the fitted estimator
-
-and one that holds fitted models by a fourth::
-
-    _model_members()     list of them
-    _from_model(header, arrays, members)   has to check that the members fit
+An estimator takes part by what it inherits from `hornbeam.model.savable.Savable` and by the
+decorator `register_estimator`.
 """
 
 from __future__ import annotations
@@ -37,9 +28,12 @@ import math
 import os
 from typing import Any
 
+import numpy as np
+
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.model.atomic import read_regular_file, replace_file
+from hornbeam.model.kept import Contents, Members
 from hornbeam.model.pickles import Pickles
 from hornbeam.model.registry import UPGRADE, class_in_file, find_estimator, is_registered
 from hornbeam.model.values import decode_value, encode_value, parse_json
@@ -124,14 +118,15 @@ def _describe_model(
             f"A {name} lies in more than {MAX_MEMBER_DEPTH} models, one inside the other, which "
             "a model file cannot hold. Pickle the model, or nest fewer."
         )
+    contents = estimator._model_contents()
     model = {
         "estimator": name,
-        "model": encode_value(estimator._model_header(), name, 0, pickles),
+        "model": encode_value(contents.header, name, 0, pickles),
         "members": [],
     }
-    arrays |= {prefix + key: array for key, array in estimator._model_arrays().items()}
-    arrays |= {prefix + key: array for key, array in pickles.arrays.items()}
-    for number, member in enumerate(_members_of(estimator)):
+    for own in (contents.arrays, pickles.arrays):
+        arrays |= {prefix + key: np.ascontiguousarray(array) for key, array in own.items()}
+    for number, member in enumerate(contents.members):
         inside = f"{prefix}{_MEMBERS}{number}."
         if is_registered(member):
             described = _describe_model(member, arrays, allow_pickle, inside, depth + 1)
@@ -141,14 +136,6 @@ def _describe_model(
             arrays |= {inside + key: array for key, array in pickles.arrays.items()}
         model["members"].append(described)
     return model
-
-
-def _members_of(estimator: Any) -> list[Any]:
-    return list(estimator._model_members()) if _has_members(type(estimator)) else []
-
-
-def _has_members(cls: type[Any]) -> bool:
-    return hasattr(cls, "_model_members")
 
 
 def pack_file(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
@@ -266,12 +253,12 @@ def _read_model(model: Any, arrays: dict[str, Array], allow_pickle: bool, depth:
         raise ModelFileError(f"It lies in more than {MAX_MEMBER_DEPTH} models.")
     cls = find_estimator(model["estimator"])
     members = _read_members(cls, model["members"], arrays, allow_pickle, depth)
-    parts = (members,) if _has_members(cls) else ()
     with contradictions("The model in the file"):
         entries = decode_value(model["model"], 0, Pickles(allow_pickle, arrays))
-        estimator = cls._from_model(entries, arrays, *parts)
-    _refuse_rest("entry", entries)
-    _refuse_rest("array", arrays)
+        contents = Contents(entries, arrays, members)
+        estimator = cls._from_contents(contents)
+    _refuse_rest("entry", contents.header)
+    _refuse_rest("array", contents.arrays)
     return estimator
 
 
@@ -285,7 +272,7 @@ def _read_members(
     cls: type[Any], models: list[Any], arrays: dict[str, Array], allow_pickle: bool, depth: int
 ) -> list[Any]:
     """Build the members of a model; their arrays are taken out of its own."""
-    if models and not _has_members(cls):
+    if models and not any(isinstance(kept, Members) for kept in getattr(cls, "_keeps", ())):
         raise ModelFileError(f"A {cls.__name__} has no members, but the file has {len(models)}.")
     if len(models) > len(arrays):  # every member has some
         raise ModelFileError(f"{len(models)} members cannot have {len(arrays)} arrays.")

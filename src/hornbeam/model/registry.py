@@ -44,8 +44,7 @@ def register_estimator(cls: Class) -> Class:
     Parameters
     ----------
     cls : type
-        Has ``_model_header``, ``_model_arrays`` and ``_from_model``, and if it holds fitted
-        models, ``_model_members``.
+        Inherits from `hornbeam.model.savable.Savable`.
 
     Returns
     -------

@@ -1,24 +1,37 @@
-"""What an estimator inherits to be saved, loaded and unpickled safely."""
+"""What an estimator inherits to be saved, loaded, unpickled and digested.
+
+The class says what a fit leaves behind (`hornbeam.model.kept`)::
+
+    _keeps = (Columns(), Outputs(), Whole("seed_", noted=True), ...)
+
+and, where one thing must fit another, what a fit could have left, for files and pickles alike::
+
+    @classmethod
+    def _check_fit(cls, state): ...
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.data.reader import columns_of
-from hornbeam.data.schema import Schema
-from hornbeam.dtypes import Array
 from hornbeam.errors import contradictions
 from hornbeam.model.entries import take
+from hornbeam.model.kept import Contents, Kept
 from hornbeam.model.modelfile import save_model
-from hornbeam.model.registry import new_estimator
-from hornbeam.model.state import check_classes, checked_state, has_model, whole
+from hornbeam.model.registry import is_registered, new_estimator
+from hornbeam.model.state import checked_params, has_model
 
 
 class Savable:
     """What saves itself and is unpickled with checks; put a subclass before ``BaseEstimator``."""
+
+    _keeps: ClassVar[tuple[Kept, ...]] = ()
 
     def save(self, path: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
         """Write the fitted model to a file, whole or not at all.
@@ -36,77 +49,78 @@ class Savable:
             stored as pickles. Without it they are an error; with it, `hornbeam.load` needs
             ``allow_pickle=True`` too.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         save_model(self, path, allow_pickle=allow_pickle)
 
-    @classmethod
-    def _checked_state(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """The state of a fitted model with all that matters checked."""
-        raise NotImplementedError
+    def digest(self) -> str:
+        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+        It speaks of what a model file would hold, but for the parameters, the schema and notes
+        on how the fit went. Members of other libraries have no digest, since pickles of equal
+        models may differ.
+        """
+        check_is_fitted(self)
+        contents = Contents()
+        for kept in self._keeps:
+            if not kept.noted:
+                kept.write(vars(self), contents)
+        state = hashlib.sha256(repr(_plain(contents.header)).encode())
+        for name in sorted(contents.arrays):
+            array = np.ascontiguousarray(contents.arrays[name])
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            state.update(f"{name}:{array.dtype.str[1:]}:{array.shape};".encode())
+            state.update(little.tobytes())
+        for number, member in enumerate(contents.members):
+            if not is_registered(member):
+                raise TypeError(
+                    f"Member {number} is a {type(member).__name__}, which is not one of hornbeam's "
+                    "estimators and has no digest. Compare what the models predict."
+                )
+            state.update(member.digest().encode())
+        return state.hexdigest()
+
+    def _model_contents(self) -> Contents:
+        """What a model file says of the model."""
+        check_is_fitted(self)
+        contents = Contents({"params": self.get_params(deep=False)})  # type: ignore[attr-defined]
+        for kept in self._keeps:
+            kept.write(vars(self), contents)
+        return contents
+
+    @classmethod
+    def _from_contents(cls, contents: Contents) -> Any:
+        """Take a fitted model out of the contents of a file."""
+        estimator = new_estimator(cls, take(contents.header, "params", dict))
+        state = vars(estimator)
+        for kept in cls._keeps:
+            kept.read(contents, state)
+        cls._check_state(state)
+        return estimator
+
+    @classmethod
+    def _check_state(cls, state: dict[str, Any]) -> None:
+        """Raise unless a fit could have left this; arrays that kernels read are made anew."""
+        for kept in cls._keeps:
+            kept.check(cls, state)
+        cls._check_fit(state)
+
+    @classmethod
+    def _check_fit(cls, state: dict[str, Any]) -> None:
+        """Check what must fit each other, and add what follows from what is kept."""
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        checked = dict(state)
         with contradictions("The pickled model"):
-            checked = self._checked_state(state) if has_model(state) else state
+            if has_model(state):
+                checked |= checked_params(type(self), state)
+                self._check_state(checked)
         super().__setstate__(checked)  # type: ignore[misc]
 
 
-class SavableModel(Savable):
-    """What all savable estimators of trees share.
-
-    It reads and sets the fitted attributes ``schema_``, ``classes_``, ``n_classes_``,
-    ``n_outputs_``, ``n_features_in_`` and ``feature_names_in_``.
-    """
-
-    schema_: Schema
-    n_outputs_: int
-
-    def _model_header(self) -> dict[str, Any]:
-        return {
-            "params": self.get_params(deep=False),  # type: ignore[attr-defined]
-            "schema": self.schema_.to_dict(),
-            "n_outputs": int(self.n_outputs_),
-            "classes": _listed_classes(self),
-        }
-
-    @classmethod
-    def _from_header(cls, header: dict[str, Any]) -> tuple[Any, int]:
-        """An estimator that knows its schema and classes, and how many values it predicts."""
-        estimator = new_estimator(cls, take(header, "params", dict))
-        schema = estimator.schema_ = Schema.from_dict(take(header, "schema", dict))
-        vars(estimator).update(columns_of(schema))
-        return estimator, _set_outputs(estimator, header)
-
-    @classmethod
-    def _check_pickled(cls, state: dict[str, Any]) -> None:
-        """Check what only models of this kind have; arrays that kernels read are made anew."""
-        raise NotImplementedError
-
-    @classmethod
-    def _checked_state(cls, state: dict[str, Any]) -> dict[str, Any]:
-        checked = checked_state(cls, state)
-        cls._check_pickled(checked)
-        return checked
-
-
-def _listed_classes(estimator: Any) -> list[Array] | None:
-    classes = getattr(estimator, "classes_", None)
-    if classes is None:
-        return None
-    return [classes] if estimator.n_outputs_ == 1 else list(classes)
-
-
-def _set_outputs(estimator: Any, header: dict[str, Any]) -> int:
-    """Set classes and number of outputs; return how many values a node predicts."""
-    n_outputs: int = take(header, "n_outputs", int)
-    classes = take(header, "classes", list, type(None))
-    estimator.n_outputs_ = n_outputs
-    if classes is not None:
-        sizes = [np.size(names) for names in classes]
-        single = len(sizes) == 1
-        estimator.classes_ = classes[0] if single else classes
-        estimator.n_classes_ = sizes[0] if single else np.array(sizes)
-    whole(vars(estimator), "n_outputs_", 1, 2**31 - 1)
-    check_classes(type(estimator), vars(estimator))
-    return n_outputs if classes is None else int(np.sum(estimator.n_classes_))
+def _plain(value: Any) -> Any:
+    """A value of a header as one that `repr` writes exactly, and equal ones the same."""
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return sorted((key, _plain(item)) for key, item in value.items())
+    return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from hornbeam.data.reader import columns_of
-from hornbeam.data.schema import Schema
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.fitting import is_learnt
@@ -50,37 +48,6 @@ def checked_params(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"The model has a parameter that cannot be: {error}") from error
     return found
-
-
-def checked_state(cls: type[Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of a pickled estimator, its parameters and what all models have checked.
-
-    Parameters
-    ----------
-    cls : type
-        Class of the estimator.
-    state : mapping
-        The ``__dict__`` of a fitted one (`has_model`). The parameters of any other are checked in
-        ``fit``.
-
-    Returns
-    -------
-    dict
-        With a schema made anew.
-    """
-    checked = {**state, **checked_params(cls, state)}
-    schema = checked.get("schema_")
-    if not isinstance(schema, Schema):
-        raise ModelFileError("The pickled model has no schema_.")
-    try:
-        schema = checked["schema_"] = Schema.from_dict(schema.to_dict())
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ModelFileError(f"The schema of the pickled model cannot be: {error}") from error
-    whole(checked, "n_features_in_", schema.n_features, schema.n_features)
-    checked |= columns_of(schema)
-    checked["n_outputs_"] = whole(checked, "n_outputs_", 1, 2**31 - 1)
-    check_classes(cls, checked)
-    return checked
 
 
 def has_model(state: Mapping[str, Any]) -> bool:

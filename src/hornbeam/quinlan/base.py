@@ -27,7 +27,7 @@ from hornbeam.fitting import become, forget
 from hornbeam.params import check_params
 from hornbeam.probabilities import Probabilities
 from hornbeam.quinlan.build import build_tree
-from hornbeam.quinlan.fractions import dense_blocks, fraction_walker
+from hornbeam.quinlan.fractions import fraction_walker
 from hornbeam.quinlan.grower import Grown, QuinlanRules, grow
 from hornbeam.tree.memory import remember
 from hornbeam.tree.model import SingleTreeModel
@@ -57,8 +57,9 @@ class QuinlanTree(
     n_features_in_: int
 
     @classmethod
-    def _check_tree(cls, tree: Tree) -> None:
+    def _check_fit(cls, state: dict[str, Any]) -> None:
         """Fractions are shares of weights: no split may be without any below it."""
+        tree: Tree = state["tree_"]
         inner = np.flatnonzero(tree.kind != LEAF)
         below = tree.weight[1:]  # the children of a node are neighbours, and in its order
         heaviest = np.maximum.reduceat(below, tree.first_child[inner] - 1) if len(inner) else below
@@ -163,9 +164,8 @@ class QuinlanTree(
     def _leaves(self, X: Any) -> Array:
         """Where the way of a row parts, it is followed along the heaviest branches."""
         walker, matrix = self._ready(X)
-        return np.concatenate(
-            [walker.leaves(block, self.n_jobs)[0] for block in dense_blocks(matrix)]
-        )
+        leaves: Array = walker.leaves(matrix, self.n_jobs)
+        return leaves
 
     def _ready(self, X: Any) -> tuple[Any, Any]:
         check_is_fitted(self)
@@ -188,9 +188,8 @@ class QuinlanTree(
         array of shape (n_samples, n_classes)
         """
         walker, matrix = self._ready(X)
-        return np.concatenate(
-            [walker.mixture(block, self.n_jobs) for block in dense_blocks(matrix)]
-        )
+        shares: Array = walker.mixture(matrix, self.n_jobs)
+        return shares
 
     def predict(self, X: Any) -> Array:
         """Predict the class of each row.

@@ -11,16 +11,13 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import scipy.sparse
 
 from hornbeam.dtypes import LEAF, MULTIWAY, NODE, Array
 from hornbeam.kernels.quinlan.fractions import mix_leaves, walk_to_leaves
-from hornbeam.runtime.team import run_parallel
+from hornbeam.tree.predict import Cells, Outputs, send_down
 from hornbeam.tree.storage import Tree
 
 _SECONDS_PER_STEP = 4e-9
-_CHUNK_ROWS = 4096
-_BLOCK_BYTES = 1 << 23
 
 
 class FractionArrays(NamedTuple):
@@ -57,54 +54,44 @@ class FractionWalker:
         shared = {name: getattr(tree, name) for name in FractionArrays._fields[:-2]}
         self.arrays = FractionArrays(**shared, own_branch=own, heaviest=heaviest)
 
-    def leaves(self, matrix: Any, n_jobs: int | None = 1) -> tuple[Array, Array]:
-        """Leaf of each row, and whether it reaches several.
-
-        Of several leaves it is the one behind the heaviest branches.
-        """
-        n_rows = matrix.shape[0]
-        leaves, mixed = np.empty(n_rows, NODE), np.empty(n_rows, np.bool_)
-        values, row_step, column_step = _flat(matrix)
-        n_chunks = -(-n_rows // _CHUNK_ROWS)
-
-        def walk(chunk: int) -> None:
-            first = chunk * _CHUNK_ROWS
-            last = min(n_rows, first + _CHUNK_ROWS)
-            walk_to_leaves(values, row_step, column_step, first, last, self.arrays, leaves, mixed)
-
-        run_parallel(walk, n_chunks, n_jobs, n_rows * self.seconds_per_row)
-        return leaves, mixed
+    def leaves(self, matrix: Any, n_jobs: int | None = 1) -> Array:
+        """Leaf of each row; of a row that reaches several, the one behind the heaviest branches."""
+        leaves, mixed = np.empty(matrix.shape[0], NODE), np.empty(matrix.shape[0], np.bool_)
+        send_down(matrix, self._walk, (leaves, mixed), n_jobs, self.seconds_per_row)
+        return leaves
 
     def mixture(self, matrix: Any, n_jobs: int | None = 1) -> Array:
         """Class shares of each row: those of its leaf, or the mixture of several."""
-        leaves, mixed = self.leaves(matrix, n_jobs)
-        shares: Array = self.arrays.value[leaves]
-        rows = np.flatnonzero(mixed)
-        if len(rows):
-            mixture = np.zeros((len(rows), shares.shape[1]))
-            stack, parts = np.empty(self.node_count, np.int64), np.empty(self.node_count)
-            values, row_step, column_step = _flat(matrix)
-            mix_leaves(values, row_step, column_step, rows, self.arrays, stack, parts, mixture)
-            total = mixture.sum(axis=1)
-            known = (total > 0.0) & (total < np.inf)  # weights of a made-up file may say nothing
-            shares[rows[known]] = mixture[known] / total[known, None]
+        n_rows = matrix.shape[0]
+        shares = np.empty((n_rows, self.arrays.value.shape[1]))
+        leaves, mixed = np.empty(n_rows, NODE), np.empty(n_rows, np.bool_)
+
+        def walk(cells: Cells, first: int, last: int, outputs: Any) -> bool:
+            own, leaves, mixed = outputs
+            self._walk(cells, first, last, (leaves, mixed))
+            own[first:last] = self.arrays.value[leaves[first:last]]
+            rows = first + np.flatnonzero(mixed[first:last])
+            if len(rows):
+                self._mix(cells, rows, own)
+            return True
+
+        send_down(matrix, walk, (shares, leaves, mixed), n_jobs, self.seconds_per_row)
         return shares
 
+    def _walk(self, cells: Cells, first: int, last: int, outputs: Outputs) -> bool:
+        flat, row_step, column_step, _ = cells
+        walk_to_leaves(flat, row_step, column_step, first, last, self.arrays, *outputs)
+        return True
 
-def _flat(matrix: Array) -> tuple[Array, int, int]:
-    """The cells of a matrix in memory order, and the steps from row to row and column."""
-    steps = (stride // matrix.itemsize for stride in matrix.strides)
-    return matrix.ravel(order="K"), *steps  # type: ignore[return-value]
-
-
-def dense_blocks(matrix: Any) -> Any:
-    """A dense matrix as it is, a sparse one in dense blocks of rows."""
-    if not scipy.sparse.issparse(matrix):
-        yield matrix
-        return
-    step = max(1, _BLOCK_BYTES // (8 * matrix.shape[1]))
-    for start in range(0, matrix.shape[0], step):
-        yield matrix[start : start + step].toarray()
+    def _mix(self, cells: Cells, rows: Array, shares: Array) -> None:
+        """Put the mixtures of the leaves that these rows reach into their shares."""
+        flat, row_step, column_step, _ = cells
+        mixture = np.zeros((len(rows), shares.shape[1]))
+        stack, parts = np.empty(self.node_count, np.int64), np.empty(self.node_count)
+        mix_leaves(flat, row_step, column_step, rows, self.arrays, stack, parts, mixture)
+        total = mixture.sum(axis=1)
+        known = (total > 0.0) & (total < np.inf)  # weights of a made-up file may say nothing
+        shares[rows[known]] = mixture[known] / total[known, None]
 
 
 _walkers: WeakKeyDictionary[Tree, FractionWalker] = WeakKeyDictionary()

@@ -358,6 +358,7 @@ def _make_found(table: s.QuinlanTable) -> s.QuinlanFound:
     n_features = table.n_features
     return s.QuinlanFound(
         gain=np.zeros(n_features),
+        unproven=np.zeros(n_features),
         info=np.zeros(n_features),
         cut=np.zeros(n_features, np.int64),
         words=new_shared(),

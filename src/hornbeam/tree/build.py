@@ -23,19 +23,17 @@ from hornbeam.dtypes import (
     SUBSET,
     THRESHOLD,
     WORD,
-    WORD_BITS,
     Array,
 )
 from hornbeam.kernels import state as s
 from hornbeam.tree.rules import LIST_FROM
+from hornbeam.tree.sets import ranges, unfold_sets
 from hornbeam.tree.storage import Tree
 
 if TYPE_CHECKING:
     from hornbeam.criteria import Criterion
     from hornbeam.data.coding import Codes
     from hornbeam.tree.rules import GrowthRules
-
-_BITS_AT_ONCE = 1 << 24  # of unfolded sets: each is a byte on the way
 
 
 def build_tree(
@@ -125,45 +123,8 @@ def category_sets(nodes: s.Nodes, asking: Array) -> tuple[Array, Array]:
     places = nodes.set_start[asking]
     n_words = nodes.set_length[asking].astype(np.int64)
     if n_words.max(initial=1) > 1:
-        places = _ranges(places, n_words)
+        places = ranges(places, n_words)
     return n_words, nodes.sets[places].astype(WORD, copy=False)
-
-
-def unfold_sets(
-    n_words: Array, words: Array, feature: Array, category_code: dict[int, Array]
-) -> tuple[Array, Array]:
-    """Bit sets over categories from those over the codes that these were folded into.
-
-    Sets are one after the other; each is of a feature, and so many words long.
-    """
-    if not category_code:
-        return n_words, words
-    start, length = np.cumsum(n_words) - n_words, n_words.copy()
-    for column, code_of_category in category_code.items():
-        length[feature == column] = -(-len(code_of_category) // WORD_BITS)
-    unfolded = np.empty(int(length.sum()), WORD)
-    first = np.cumsum(length) - length
-    plain = np.flatnonzero(~np.isin(feature, list(category_code)))
-    unfolded[_ranges(first[plain], length[plain])] = words[_ranges(start[plain], length[plain])]
-    for column, code_of_category in category_code.items():
-        of_column = np.flatnonzero(feature == column)
-        n_bits = -(-len(code_of_category) // WORD_BITS) * WORD_BITS
-        step = max(1, _BITS_AT_ONCE // n_bits)
-        for some in range(0, len(of_column), step):
-            sets = of_column[some : some + step]
-            folded = words[start[sets, None] + np.arange(n_words[sets[0]])]
-            bits = np.unpackbits(folded.view(np.uint8), axis=1, bitorder="little")
-            padded = np.zeros((len(sets), n_bits), np.uint8)
-            padded[:, : len(code_of_category)] = bits.take(code_of_category, axis=1)
-            place = first[sets, None] + np.arange(n_bits // WORD_BITS)
-            unfolded[place] = np.packbits(padded, axis=1, bitorder="little").view(WORD)
-    return length, unfolded
-
-
-def _ranges(start: Array, length: Array) -> Array:
-    """The numbers from each start on, so many of them, one range after the other."""
-    before = np.cumsum(length) - length
-    return np.arange(int(length.sum())) + np.repeat(start - before, length)
 
 
 def _values(nodes: s.Nodes, order: Array, criterion: Criterion, rules: GrowthRules) -> Array:

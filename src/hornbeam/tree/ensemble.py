@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from hornbeam.dtypes import MULTIWAY, NODE, SUBSET, THRESHOLD, WORD_BITS, Array
+from hornbeam.dtypes import LISTED, MULTIWAY, NODE, SUBSET, THRESHOLD, WORD_BITS, Array
 from hornbeam.errors import rebuilt
 from hornbeam.kernels.ensemble import (
     ALL_BITS,
     BY_BITS,
-    BY_SETS,
+    BY_QUESTIONS,
     BY_STEPS,
     CHUNK_BITS,
     GROUP,
@@ -24,21 +23,21 @@ from hornbeam.kernels.ensemble import (
     predict_rows,
 )
 from hornbeam.kernels.traverse import MISSING_RIGHT
-from hornbeam.runtime.team import run_parallel
 from hornbeam.runtime.views import make_slots, remembered_slots
-from hornbeam.tree.storage import Tree, check_node_count
+from hornbeam.tree.predict import Cells, Outputs, check_width, send_down
+from hornbeam.tree.sets import SharedCodes
+from hornbeam.tree.storage import Planes, Tree, Trees, check_node_count
 
 # A tree of more leaves is walked: that takes less time then.
 _MOST_LEAVES = 256
 # Rows of a block: all of them take part in each step, and the block stays in the cache.
 _MOST_WIDTH = 128
 _BLOCK_BYTES = 1 << 18
-_CHUNK_ROWS = 4096  # what one call of the kernel is given
-_DENSE_BYTES = 1 << 23  # rows of a sparse matrix are made dense in pieces of this size
 # What one row costs, for the choice of the number of threads.
 _SECONDS_PER_QUESTION = 1e-10
 _SECONDS_PER_STEP = 2e-9
 _SECONDS_PER_VALUE = 5e-10
+_SECONDS_PER_TERM = 1e-9  # of a plane
 
 
 class Ensemble:
@@ -46,7 +45,7 @@ class Ensemble:
 
     Parameters
     ----------
-    trees : sequence of Tree
+    trees : Trees, or sequence of Tree
     score_of_tree : array of int
         Which score a tree's value is added to. A tree with several values adds them to
         this score and the ones behind it.
@@ -56,20 +55,20 @@ class Ensemble:
     """
 
     def __init__(
-        self, trees: Sequence[Tree], score_of_tree: Any, n_scores: int, start: Any
+        self, trees: Trees | Sequence[Tree], score_of_tree: Any, n_scores: int, start: Any
     ) -> None:
-        self.trees = tuple(trees)
-        check_node_count(sum(tree.node_count for tree in self.trees))
+        self.trees = trees if isinstance(trees, Trees) else Trees.of(trees, int(n_scores))
+        check_node_count(self.trees.nodes.node_count)
         self.score_of_tree = np.array(score_of_tree, np.int64)
         self.n_scores = int(n_scores)
         self.start = np.array(start, np.float64)
-        widths = np.array([tree.value.shape[1] for tree in self.trees], np.int64)
-        if self.score_of_tree.shape != widths.shape or self.start.shape != (self.n_scores,):
+        width, n_trees = self.trees.n_values, len(self.trees)
+        if self.score_of_tree.shape != (n_trees,) or self.start.shape != (self.n_scores,):
             raise ValueError(
-                f"{len(widths)} trees and {self.n_scores} scores need as many entries in "
+                f"{n_trees} trees and {self.n_scores} scores need as many entries in "
                 f"score_of_tree and start, not {self.score_of_tree.shape} and {self.start.shape}"
             )
-        if np.any(self.score_of_tree < 0) or np.any(self.score_of_tree + widths > self.n_scores):
+        if np.any(self.score_of_tree < 0) or np.any(self.score_of_tree + width > self.n_scores):
             raise ValueError(f"a tree adds to a score beyond the {self.n_scores} there are")
         self._lock = threading.Lock()
 
@@ -144,58 +143,38 @@ class Ensemble:
         checked: bool = True,
     ) -> bool:
         """Add to scores or fill in nodes; False if an infinite value was met."""
-        n_rows, n_columns = matrix.shape
-        if scipy.sparse.issparse(matrix):
-            step = max(1, _DENSE_BYTES // (8 * max(1, n_columns)))
-            matrix = matrix.tocsr()
-            for start in range(0, n_rows, step):
-                rows = slice(start, start + step)
-                some_scores = None if scores is None else scores[rows]
-                some_nodes = None if nodes is None else nodes[rows]
-                block = matrix[rows].toarray()
-                if not self._run(block, n_jobs, first, last, some_scores, some_nodes, checked):
-                    return False
-            return True
         packed = self.packed
-        packed.check_width(n_columns)
-        matrix = _plain(matrix)
+        check_width(matrix.shape[1], packed.n_columns)
         n_scores = 0 if scores is None else self.n_scores
-        size = matrix.itemsize
-        row_step, column_step = matrix.strides[0] // size, matrix.strides[1] // size
-        flat = matrix.ravel(order="K")
-        n_chunks = -(-n_rows // _CHUNK_ROWS)
-        finite = np.ones(n_chunks, bool)
 
-        def predict(chunk: int) -> None:
-            first_row = chunk * _CHUNK_ROWS
-            last_row = min(n_rows, first_row + _CHUNK_ROWS)
+        def walk(cells: Cells, first_row: int, last_row: int, outputs: Outputs) -> bool:
             width = packed.width_for(last_row - first_row)
             task = remembered_slots(
-                EnsembleTask, row_step, column_step, n_columns, checked, n_scores, first, last,
-                first_row, last_row, width,
+                EnsembleTask, cells.row_step, cells.column_step, cells.n_columns, checked,
+                n_scores, first, last, first_row, last_row, width,
             )  # fmt: skip
-            finite[chunk] = packed.predict(flat, task, width, scores, nodes)
+            return packed.predict(cells.flat, task, width, *outputs)
 
-        seconds = n_rows * (last - first) / max(1, self.n_trees) * packed.seconds_per_row
-        run_parallel(predict, n_chunks, n_jobs, seconds)
-        return bool(finite.all())
+        prepare = packed.coded if len(packed.coded_columns) else None
+        seconds_per_row = (last - first) / max(1, self.n_trees) * packed.seconds_per_row
+        return send_down(matrix, walk, (scores, nodes), n_jobs, seconds_per_row, prepare=prepare)
 
 
 class PackedTrees:
     """Trees made ready for the kernel `predict_rows`."""
 
-    def __init__(self, trees: Sequence[Tree], score_of_tree: Array) -> None:
+    def __init__(self, trees: Trees, score_of_tree: Array) -> None:
         nodes = _Nodes(trees)
+        planes = trees.planes or Planes(np.zeros_like(nodes.child), *3 * [np.empty(0)])
         n_leaves = nodes.n_leaves[nodes.root]
         method = np.where(n_leaves <= _MOST_LEAVES, BY_BITS, BY_STEPS)
         asked = np.maximum.reduceat(nodes.kind, nodes.root) if len(trees) else nodes.kind
-        method[(asked == SUBSET) & (method == BY_STEPS)] = BY_SETS
-        method[asked == MULTIWAY] = BY_SETS
+        method[(asked == SUBSET) & (method == BY_STEPS)] = BY_QUESTIONS
+        method[asked > SUBSET] = BY_QUESTIONS
         inner = nodes.kind > 0
-        used = np.unique(nodes.feature[inner]).astype(np.int32)
+        used = np.union1d(nodes.feature[inner], planes.feature).astype(np.int32)
         column = np.where(inner, np.searchsorted(used, nodes.feature), 0).astype(np.int32)
         chunks = _Chunks(nodes, column, method, n_leaves)
-        n_values = np.array([tree.value.shape[1] for tree in trees], np.int64)
         leaves, first_leaf = nodes.leaves(), _starts(n_leaves)[:-1]
         self.arrays = Packed(
             n_trees=len(trees),
@@ -204,18 +183,23 @@ class PackedTrees:
             first_chunk=chunks.first_chunk,
             root=nodes.root,
             first_leaf=first_leaf,
-            first_value=_starts(n_leaves * n_values)[:-1],
-            n_values=n_values,
+            n_values=trees.n_values,
             score=score_of_tree,
             node_of_leaf=(leaves - np.repeat(nodes.root, n_leaves)).astype(np.int32),
-            value=nodes.values_of(trees, leaves, n_leaves),
+            value=trees.nodes.value[leaves].ravel(),
             used=used,
             span=chunks.span,
             keep=chunks.keep,
             column=column[chunks.node],
             node=chunks.node.astype(np.int32),
+            first_term=_starts(planes.n_terms),
+            term_column=np.searchsorted(used, planes.feature).astype(np.int32),
+            term_weight=planes.weight,
+            term_missing=planes.missing,
             **nodes.packed(column),
         )
+        self.codes = trees.codes or SharedCodes.of({}, 0)
+        self.coded_columns = np.intersect1d(self.codes.columns, used)
         self.n_columns = int(used[-1]) + 1 if len(used) else 0  # that a table must have
         self.cuts = {"d": chunks.threshold, "f": round_down(chunks.threshold)}
         self.slots = make_slots(self.arrays)
@@ -225,16 +209,13 @@ class PackedTrees:
         self.seconds_per_row = (
             len(chunks.keep) * _SECONDS_PER_QUESTION
             + np.log2(n_leaves[walked] + 1).sum() * 2 * _SECONDS_PER_STEP
-            + n_values.sum() * _SECONDS_PER_VALUE
+            + len(trees) * trees.n_values * _SECONDS_PER_VALUE
+            + len(planes.weight) / max(1, len(nodes.child)) * len(trees) * 8 * _SECONDS_PER_TERM
         )
 
-    def check_width(self, n_columns: int) -> None:
-        """Raise an error if the trees ask for a column that is not there."""
-        if n_columns < self.n_columns:
-            raise ValueError(
-                f"the table has {n_columns} columns, but the trees ask for column "
-                f"{self.n_columns - 1}: give all the columns of the training table"
-            )
+    def coded(self, matrix: Array) -> Array:
+        """A copy of a table with codes in the place of categories that share them."""
+        return self.codes.coded(matrix, self.coded_columns)
 
     def width_for(self, n_rows: int) -> int:
         """How many rows the blocks have into which so many are put."""
@@ -261,23 +242,20 @@ class PackedTrees:
 class _Nodes:
     """The nodes of all trees in one numbering, with their leaves numbered left to right."""
 
-    def __init__(self, trees: Sequence[Tree]) -> None:
-        counts = np.array([tree.node_count for tree in trees], np.int64)
-        self.root = _starts(counts)[:-1]
-        offset = np.repeat(self.root, counts)
+    def __init__(self, trees: Trees) -> None:
+        nodes, counts = trees.nodes, np.diff(trees.node_start)
+        self.root = trees.node_start[:-1]
         self.tree = np.repeat(np.arange(len(trees)), counts)
-        self.kind = _joined([tree.kind for tree in trees], np.uint8)
-        self.feature = _joined([tree.feature for tree in trees], np.int64)
-        self.threshold = _joined([tree.threshold for tree in trees], np.float64)
-        self.missing = _joined([tree.missing_branch for tree in trees], np.int32)
-        self.n_branches = _joined([tree.n_branches for tree in trees], np.int64)
-        self.child = _joined([tree.first_child for tree in trees], np.int64) + offset
+        self.kind = nodes.kind
+        self.feature = nodes.feature.astype(np.int64)
+        self.threshold = nodes.threshold
+        self.missing = nodes.missing_branch
+        self.n_branches = nodes.n_branches.astype(np.int64)
+        self.child = nodes.first_child + np.repeat(self.root, counts)
         self.child[self.kind == 0] = np.flatnonzero(self.kind == 0)  # a leaf is its own child
         # and one more word, which is read, but not used, for a set without words
-        self.set_words = _joined(
-            [*(tree.set_words for tree in trees), np.zeros(1, np.uint64)], np.uint64
-        )
-        self.set_start = _starts(_joined([np.diff(tree.set_start) for tree in trees], np.int64))
+        self.set_words = np.append(nodes.set_words, np.uint64(0))
+        self.set_start = nodes.set_start
         self._number_leaves()
 
     def _number_leaves(self) -> None:
@@ -308,15 +286,6 @@ class _Nodes:
         leaves = np.flatnonzero(self.kind == 0)
         return leaves[np.lexsort((self.first_leaf[leaves], self.tree[leaves]))]
 
-    def values_of(self, trees: Sequence[Tree], leaves: Array, n_leaves: Array) -> Array:
-        """What the leaves predict, in their order."""
-        pieces = np.split(leaves, np.cumsum(n_leaves)[:-1]) if len(trees) else []
-        rows = (
-            tree.value[piece - root].ravel()
-            for tree, piece, root in zip(trees, pieces, self.root, strict=True)
-        )
-        return _joined(list(rows), np.float64)
-
     def packed(self, column: Array) -> dict[str, Array]:
         """The arrays of `Packed` that have one entry per node."""
         leaf = self.kind == 0
@@ -324,6 +293,7 @@ class _Nodes:
         # where categories are asked, the threshold says how many are known
         threshold[self.kind == SUBSET] = np.diff(self.set_start)[self.kind == SUBSET] * WORD_BITS
         threshold[self.kind == MULTIWAY] = self.n_branches[self.kind == MULTIWAY]
+        threshold[self.kind == LISTED] = np.inf
         nodes = np.zeros(len(leaf), [("threshold", "f8"), ("child", "i4"), ("column", "i4")])
         nodes["threshold"] = threshold
         nodes["child"] = self.child
@@ -367,13 +337,6 @@ class _Chunks:
         self.threshold = nodes.threshold[self.node]
 
 
-def _plain(matrix: Array) -> Array:
-    """The matrix as the kernels are compiled for, which spares compiling them for others."""
-    flags = matrix.flags
-    contiguous = flags.c_contiguous or flags.f_contiguous
-    return matrix if contiguous and flags.aligned and flags.writeable else matrix.copy()
-
-
 def round_down(thresholds: Array) -> Array:
     """The largest float32 that is not above each threshold.
 
@@ -388,8 +351,3 @@ def round_down(thresholds: Array) -> Array:
 def _starts(counts: Array) -> Array:
     """Where each of some neighbouring runs begins, and the end of the last."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def _joined(arrays: list[Array], dtype: Any) -> Array:
-    """Arrays behind each other, as a new array."""
-    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)

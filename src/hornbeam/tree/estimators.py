@@ -31,7 +31,7 @@ from hornbeam.tree.pruning.cost import prune_by_cost, pruning_path
 from hornbeam.tree.pruning.functions import class_counts, prune_on
 from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.reader import CartReader
-from hornbeam.tree.savable import SavableTree
+from hornbeam.tree.savable import SavableTree, kept_of_one_tree
 from hornbeam.tree.storage import Tree
 from hornbeam.tree.traversal import walker
 
@@ -45,7 +45,7 @@ class CartTree(
 ):
     """What both trees share: binary splits, searched by the kernels that forests use, too."""
 
-    _may_list = True
+    _keeps = kept_of_one_tree(may_list=True)
 
     criterion: str | Callable[..., float]
     splitter: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -72,11 +71,6 @@ class SingleTreeModel:
         check_is_fitted(self)
         return gain_importance(self.tree_, self.n_features_in_)
 
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        check_is_fitted(self)
-        return digest_with_classes(self.tree_.digest(), self)
-
     def explain_split(
         self,
         node: int = 0,
@@ -110,12 +104,3 @@ class SingleTreeModel:
         return hornbeam.explain_split(
             self, node, X, y, sample_weight, decimals=decimals, max_categories=max_categories
         )
-
-
-def digest_with_classes(digest: str, estimator: Any) -> str:
-    """Digest of a model's trees and of the classes they tell apart, if it is a classifier."""
-    classes = getattr(estimator, "classes_", None)
-    names = None
-    if classes is not None:
-        names = [c.tolist() for c in (classes if isinstance(classes, list) else [classes])]
-    return hashlib.sha256(f"{digest}{names}".encode()).hexdigest()

@@ -1,7 +1,8 @@
-"""A fitted tree: flat arrays, nothing else.
+"""Fitted trees: flat arrays, nothing else.
 
-Nodes are numbered level by level. The children of a node are neighbours, so a node
-stores the number of its first child and a branch is an addition::
+`Trees` are the arrays of any number of trees; `Tree` is one, alone or as a view of its part.
+Nodes are numbered level by level, in each tree from 0. The children of a node are
+neighbours, so a node stores the number of its first child and a branch is an addition::
 
     child = first_child[node] + branch
 
@@ -12,9 +13,10 @@ built; pruning makes a new one.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -27,10 +29,12 @@ from hornbeam.dtypes import (
     NODE,
     SPLIT_KIND,
     STAT,
+    SUBSET,
     WORD,
     Array,
 )
 from hornbeam.tree.scikit_learn import ScikitLearnNames
+from hornbeam.tree.sets import SharedCodes, unfold_sets
 
 
 class TreeArrays(NamedTuple):
@@ -58,7 +62,7 @@ class Tree(ScikitLearnNames):
     feature : int32
         Column that is asked, -1 for a leaf.
     kind : uint8
-        LEAF, THRESHOLD, SUBSET, MULTIWAY or LISTED (see ``hornbeam.dtypes``).
+        LEAF, THRESHOLD, SUBSET, MULTIWAY, LISTED or PLANE (see ``hornbeam.dtypes``).
     threshold : float64
         ``x <= threshold`` goes to branch 0; NaN where the split is of another kind.
     missing_branch : int32
@@ -161,6 +165,184 @@ class Tree(ScikitLearnNames):
             state.update(f"{field.name}:{array.dtype.str[1:]}:{array.shape};".encode())
             state.update(little.tobytes())
         return state.hexdigest()
+
+
+class Planes(NamedTuple):
+    """The planes of the nodes of some trees, one after the other in the order of the nodes.
+
+    A row goes left if the sum of weight times value over the terms of a node is at most the
+    threshold of the node.
+    """
+
+    n_terms: Array  # int32, one entry per node of all trees; 0 unless it is a PLANE
+    feature: Array  # int32, one entry per term, as the others
+    weight: Array
+    missing: Array  # what a missing value adds
+
+
+PLANE_FIELDS: dict[str, type[np.generic]] = {
+    "n_terms": NODE,
+    "feature": FEATURE,
+    "weight": STAT,
+    "missing": STAT,
+}
+
+
+class Trees(Sequence[Tree]):
+    """Any number of trees with equally many values per node; never changes.
+
+    ``trees[i]`` is a view of one; ``trees[i:j]`` are some neighbouring ones.
+
+    Parameters
+    ----------
+    nodes : Tree
+        The nodes of all trees, tree after tree. Children are counted from the root of their
+        tree, words of ``set_start`` through all trees.
+    node_start : int64, length n_trees + 1
+        Where the nodes of each tree begin, and the end.
+    planes : Planes, optional
+        Of the nodes that ask for the side of a plane.
+    codes : SharedCodes, optional
+        What the bit sets of some columns are over. A view of one tree has them over categories.
+    """
+
+    def __init__(
+        self,
+        nodes: Tree,
+        node_start: Array,
+        planes: Planes | None = None,
+        codes: SharedCodes | None = None,
+    ) -> None:
+        self.nodes = nodes
+        self.node_start = node_start
+        self.planes = planes
+        self.codes = codes
+
+    @classmethod
+    def of(cls, trees: Iterable[Tree], n_values: int = 1) -> Trees:
+        """Put trees one after the other; without any, ``n_values`` is how many values they have.
+
+        Parameters
+        ----------
+        trees : iterable of Tree
+        n_values : int
+        """
+        trees = list(trees)
+        if len(trees) == 1:
+            return cls(trees[0], np.array([0, trees[0].node_count]))
+        nodes = _joined(trees or [_no_tree(n_values)])
+        sizes = [tree.node_count for tree in trees]
+        return cls(nodes, np.cumsum([0, *sizes], dtype=np.int64))
+
+    @classmethod
+    def join(cls, parts: Sequence[Trees]) -> Trees:
+        """The trees of several, at least one, in their order."""
+        parts = [part for part in parts if len(part)] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        sizes = np.concatenate([np.diff(part.node_start) for part in parts])
+        planes = [part.planes for part in parts if part.planes is not None]
+        if len(planes) not in (0, len(parts)):
+            raise ValueError("some of the trees have planes and some do not")
+        joined = Planes(*map(np.concatenate, zip(*planes, strict=True))) if planes else None
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        codes = parts[0].codes
+        if not all(_are_the_same(codes, part.codes) for part in parts):
+            codes, parts = None, [part.unfolded() for part in parts]
+        return cls(_joined([part.nodes for part in parts]), start, joined, codes)
+
+    def unfolded(self) -> Trees:
+        """The same trees with all sets over categories."""
+        if self.codes is None:
+            return self
+        return Trees(_unfolded(self.nodes, self.codes), self.node_start, self.planes)
+
+    @property
+    def n_values(self) -> int:
+        """How many values a node has."""
+        return int(self.nodes.value.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.node_start) - 1
+
+    @overload
+    def __getitem__(self, which: int) -> Tree: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> Trees: ...
+
+    def __getitem__(self, which: int | slice) -> Tree | Trees:
+        if not isinstance(which, slice):
+            number = range(len(self))[which]
+            tree = self._part(int(self.node_start[number]), int(self.node_start[number + 1]))
+            return tree if self.codes is None else _unfolded(tree, self.codes)
+        first, last, step = which.indices(len(self))
+        if step != 1:
+            raise ValueError(f"{which} does not name neighbouring trees")
+        start = self.node_start[first : max(first, last) + 1]
+        nodes = self._part(int(start[0]), int(start[-1]))
+        planes = self._planes_of(int(start[0]), int(start[-1]))
+        return Trees(nodes, start - start[0], planes, self.codes)
+
+    def _part(self, first: int, last: int) -> Tree:
+        """The nodes ``first:last``, their sets counted anew."""
+        nodes = self.nodes
+        if first == 0 and last == nodes.node_count:
+            return nodes
+        words = nodes.set_start[first : last + 1]
+        parts = {name: getattr(nodes, name)[first:last] for name in TREE_FIELDS}
+        parts["set_start"] = words - words[0]
+        parts["set_words"] = nodes.set_words[words[0] : words[-1]]
+        return Tree(**parts)
+
+    def _planes_of(self, first: int, last: int) -> Planes | None:
+        if self.planes is None:
+            return None
+        ends = np.concatenate([[0], np.cumsum(self.planes.n_terms, dtype=np.int64)])
+        terms = slice(int(ends[first]), int(ends[last]))
+        return Planes(self.planes.n_terms[first:last], *(a[terms] for a in self.planes[1:]))
+
+    def arrays(self) -> dict[str, Array]:
+        """All arrays by name, as a model file keeps them and `validate_trees` takes them."""
+        arrays = {name: getattr(self.nodes, name) for name in TREE_FIELDS}
+        arrays["node_start"] = self.node_start
+        if self.planes is not None:
+            planes = self.planes._asdict()
+            arrays |= {f"planes.{name}": planes[name] for name in PLANE_FIELDS}
+        if self.codes is not None:
+            arrays |= self.codes._asdict()
+        return arrays
+
+
+def _are_the_same(codes: SharedCodes | None, others: SharedCodes | None) -> bool:
+    if codes is None or others is None:
+        return codes is others
+    return codes.are(others)
+
+
+def _unfolded(nodes: Tree, codes: SharedCodes) -> Tree:
+    """Nodes with sets over categories, from those with sets over codes."""
+    subset, n_words = nodes.kind == SUBSET, np.diff(nodes.set_start)
+    n_words[subset], words = unfold_sets(
+        n_words[subset], nodes.set_words, nodes.feature[subset], codes.by_column()
+    )
+    set_start = np.concatenate([[0], np.cumsum(n_words)])
+    return replace(nodes, set_start=set_start, set_words=words)
+
+
+def _joined(trees: Sequence[Tree]) -> Tree:
+    """The nodes of trees one after the other."""
+    fields = {name: np.concatenate([getattr(t, name) for t in trees]) for name in TREE_FIELDS}
+    lengths = [np.zeros(1, np.int64), *(np.diff(tree.set_start) for tree in trees)]
+    fields["set_start"] = np.cumsum(np.concatenate(lengths))
+    return Tree(**fields)
+
+
+def _no_tree(n_values: int) -> Tree:
+    """The nodes of no tree at all."""
+    fields: dict[str, Array] = {name: np.empty(0, dtype) for name, dtype in TREE_FIELDS.items()}
+    fields["set_start"], fields["value"] = np.zeros(1, np.int64), np.empty((0, n_values))
+    return Tree(**fields)
 
 
 def check_node_count(n_nodes: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,12 +10,10 @@ import scipy.sparse
 
 from hornbeam.dtypes import NODE, THRESHOLD, Array
 from hornbeam.kernels.traverse import LANES, MISSING_RIGHT, find_leaves, find_leaves_by_sets
-from hornbeam.runtime.team import run_parallel, thread_count
+from hornbeam.tree.predict import Cells, Outputs, send_down
 from hornbeam.tree.storage import Tree
 
 _SECONDS_PER_STEP = 2e-9
-_CHUNK_ROWS = 4096
-_BLOCK_BYTES = 1 << 23
 
 
 class Walker:
@@ -39,45 +36,23 @@ class Walker:
 
         With ``checked=False`` only the values that the tree asks for are looked at.
         """
-        n_rows = matrix.shape[0]
-        leaves = np.empty(n_rows, NODE)
-        if scipy.sparse.issparse(matrix):
-            step = max(1, _BLOCK_BYTES // (8 * matrix.shape[1]))
-            for start in range(0, n_rows, step):
-                block = matrix[start : start + step].toarray()
-                leaves[start : start + step] = self.leaves(block, n_jobs, checked)
-            return leaves
-        walk = self._walk_on(matrix, leaves, checked)
-        seconds = n_rows * self.seconds_per_row
-        if n_rows <= _CHUNK_ROWS or thread_count(n_jobs, seconds) == 1:
-            return leaves if walk(0, n_rows) else None
-        n_chunks = -(-n_rows // _CHUNK_ROWS)
-        finite = np.ones(n_chunks, bool)
+        leaves = np.empty(matrix.shape[0], NODE)
 
-        def walk_chunk(chunk: int) -> None:
-            first = chunk * _CHUNK_ROWS
-            finite[chunk] = walk(first, min(n_rows, first + _CHUNK_ROWS))
-
-        run_parallel(walk_chunk, n_chunks, n_jobs, seconds)
-        return leaves if finite.all() else None
-
-    def _walk_on(self, matrix: Array, leaves: Array, checked: bool) -> Callable[[int, int], bool]:
-        """A function that walks a span of the rows; it says whether all values are finite."""
-        flat = matrix.ravel(order="K")
-        row_step = matrix.strides[0] // matrix.itemsize
-        column_step = matrix.strides[1] // matrix.itemsize
-        n_columns = matrix.shape[1] if checked else 0  # that are looked through
-
-        def walk(first: int, last: int) -> bool:
+        def walk(cells: Cells, first: int, last: int, outputs: Outputs) -> bool:
+            flat, row_step, column_step, n_columns = cells
+            (own,) = outputs
             if self.only_thresholds:
-                return find_leaves(
-                    flat, row_step, column_step, n_columns, first, last,
-                    self.thresholds, self.links, np.empty(LANES, np.int64), leaves,
+                n_checked = n_columns if checked else 0
+                finite: bool = find_leaves(
+                    flat, row_step, column_step, n_checked, first, last,
+                    self.thresholds, self.links, np.empty(LANES, np.int64), own,
                 )  # fmt: skip
-            find_leaves_by_sets(flat, row_step, column_step, first, last, self.tree, leaves)
+                return finite
+            find_leaves_by_sets(flat, row_step, column_step, first, last, self.tree, own)
             return True
 
-        return walk
+        finite = send_down(matrix, walk, (leaves,), n_jobs, self.seconds_per_row)
+        return leaves if finite else None
 
 
 _walkers: WeakKeyDictionary[Tree, Walker] = WeakKeyDictionary()

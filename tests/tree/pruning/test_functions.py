@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tree.test_oracle import random_table, random_weights
 
 import hornbeam as hb
-from hornbeam.tree.validate import validated_state
 
 Classifier, Regressor = hb.DecisionTreeClassifier, hb.DecisionTreeRegressor
 
@@ -71,7 +70,7 @@ def test_reduced_error_pruning_never_raises_the_validation_error(task, n_outputs
         pruned = hb.prune_reduced_error(grown, *rest)
         assert loss(pruned, *rest) <= loss(grown, *rest) + 1e-9
         assert pruned.get_n_leaves() <= grown.get_n_leaves()
-        validated_state(vars(pruned))
+        pruned._check_state(dict(vars(pruned)))
 
 
 @pytest.mark.mission("T10")

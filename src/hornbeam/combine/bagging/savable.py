@@ -2,35 +2,94 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import asdict
-from numbers import Integral, Real
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.data.sampling import SampleSize
 from hornbeam.dtypes import MAX_ROWS, STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.model.arrays import checked_array
-from hornbeam.model.entries import take, take_array
-from hornbeam.model.registry import is_registered, new_estimator
-from hornbeam.model.savable import Savable
-from hornbeam.model.state import (
-    check_classes,
-    check_sample_size,
-    check_weight,
-    checked_params,
-    has_model,
-    whole,
+from hornbeam.model.entries import take_array
+from hornbeam.model.kept import (
+    ColumnNames,
+    Contents,
+    Kept,
+    KeptSize,
+    Members,
+    Numbers,
+    Outputs,
+    Real,
+    RowWeight,
+    State,
+    Whole,
 )
-from hornbeam.tree.model import digest_with_classes
+from hornbeam.model.registry import is_registered
+from hornbeam.model.savable import Savable
+from hornbeam.model.state import has_model
+
+
+@dataclass(frozen=True)
+class KeptColumns(Kept):
+    """The columns that each member sees, all the same number."""
+
+    name: str = "estimators_features_"
+
+    def _write(self, state: Mapping[str, Any], contents: Contents) -> None:
+        contents.arrays["features"] = np.array(state[self.name], np.int64)
+
+    def _read(self, contents: Contents, state: State) -> None:
+        found = take_array(contents.arrays, "features")
+        state[self.name] = list(checked_array(found, "features", np.int64, 2))
+
+    def _check(self, cls: type, state: State) -> None:
+        columns, n_features, size = state.get(self.name), state["n_features_in_"], state["size_"]
+        if not isinstance(columns, list):
+            raise ModelFileError("The ensemble does not say which columns its members see.")
+        for chosen in columns:
+            chosen = checked_array(chosen, self.name, np.int64)
+            inside = ((chosen >= 0) & (chosen < n_features)).all()
+            ascend = (np.diff(chosen) >= (0 if size.bootstrap_features else 1)).all()
+            if not inside or not ascend or len(chosen) != size.n_features:
+                raise ModelFileError("The columns of a member are not those of a sample.")
+
+
+@dataclass(frozen=True)
+class OutOfBag(Numbers):
+    """What members said of rows that they had not seen: a row each, NaN where all had."""
+
+    optional: bool = True
+    noted: bool = True
+
+    def _check(self, cls: type, state: State) -> None:
+        width = state["n_classes_" if "classes_" in state else "n_outputs_"]
+        alone = "classes_" not in state and width == 1
+        shape = (state["n_rows_in_"],) if alone else (state["n_rows_in_"], width)
+        if checked_array(state[self.name], self.name, STAT, len(shape)).shape != shape:
+            raise ModelFileError(f"{self.name} must be an array of {shape} numbers.")
 
 
 class SavableBagging(Savable):
     """Mixin for ensembles with ``estimators_`` that were fitted on samples."""
+
+    _keeps = (
+        Whole("n_rows_in_", 1, MAX_ROWS),
+        Whole("n_features_in_", 1),
+        ColumnNames(),
+        Outputs(is_single="classifiers"),
+        Whole("seed_"),
+        KeptSize("size_"),
+        RowWeight(),
+        KeptColumns(),
+        Members(),
+        Real("oob_score_", None, optional=True, noted=True),
+        OutOfBag("oob_decision_function_"),
+        OutOfBag("oob_prediction_"),
+    )
 
     estimators_: list[Any]
     estimators_features_: list[Array]
@@ -42,185 +101,35 @@ class SavableBagging(Savable):
     _weight: Array | None  # which rows are drawn again by
     _maker: Any
 
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit.
-
-        It is made of the samples and of the digests of the members, so these must be hornbeam's
-        own. Members of other libraries have only pickles, and those of equal models may differ.
-        """
-        check_is_fitted(self)
-        numbers = (self.seed_, self.n_rows_in_, self.n_features_in_, asdict(self.size_))
-        state = hashlib.sha256(repr(numbers).encode())
-        for name, array in self._sample_arrays().items():
-            state.update(f"{name}:{array.shape};".encode())
-            state.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
-        for number, member in enumerate(self.estimators_):
-            if not is_registered(member):
-                raise TypeError(
-                    f"Member {number} is a {type(member).__name__}, which is not one of hornbeam's "
-                    "estimators and has no digest. Compare what the models predict."
-                )
-            state.update(member.digest().encode())
-        return digest_with_classes(state.hexdigest(), self)
-
-    def _sample_arrays(self) -> dict[str, Array]:
-        """Which columns the members see, and by which weights their rows are drawn."""
-        arrays = {"features": np.array(self.estimators_features_, np.int64)}
-        if self._weight is not None:
-            arrays["weight"] = np.ascontiguousarray(self._weight, STAT)
-        return arrays
-
-    def _model_header(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "params": self.get_params(deep=False),  # type: ignore[attr-defined]
-            "n_features": int(self.n_features_in_),
-            "feature_names": None if names is None else list(names),
-            "n_outputs": int(getattr(self, "n_outputs_", 1)),
-            "classes": getattr(self, "classes_", None),
-            "n_rows": int(self.n_rows_in_),
-            "seed": int(self.seed_),
-            "size": asdict(self.size_),
-            "oob_score": vars(self).get("oob_score_"),
-        }
-
-    def _model_arrays(self) -> dict[str, Array]:
-        arrays = self._sample_arrays()
-        if "oob_score_" in vars(self):
-            arrays["oob"] = np.ascontiguousarray(getattr(self, _oob_name(type(self))), STAT)
-        return arrays
-
-    def _model_members(self) -> list[Any]:
-        return self.estimators_
-
     @classmethod
-    def _from_model(
-        cls, header: dict[str, Any], arrays: dict[str, Array], members: list[Any]
-    ) -> Any:
-        bag = new_estimator(cls, take(header, "params", dict))
-        state = vars(bag)
-        state["n_features_in_"] = take(header, "n_features", int)
-        names = take(header, "feature_names", list, type(None))
-        if names is not None:
-            state["feature_names_in_"] = name_array(names)
-        n_outputs = take(header, "n_outputs", int)
-        classes = take(header, "classes", np.ndarray, type(None))
-        if classes is not None:
-            state |= {"classes_": classes, "n_classes_": len(classes)}
-        else:
-            state["n_outputs_"] = n_outputs
-        if classes is not None and n_outputs != 1:
-            raise ModelFileError(f"A classifier of {n_outputs} outputs cannot be.")
-        state["n_rows_in_"] = take(header, "n_rows", int)
-        state["seed_"] = take(header, "seed", int)
-        state["size_"] = SampleSize(**take(header, "size", dict))
-        state["_weight"] = take_array(arrays, "weight") if "weight" in arrays else None
-        features = checked_array(take_array(arrays, "features"), "features", np.int64, 2)
-        state["estimators_features_"] = list(features)
-        state["estimators_"] = members
-        score = take(header, "oob_score", float, type(None))
-        if score is not None:
-            state |= {"oob_score_": score, _oob_name(cls): take_array(arrays, "oob")}
-        check_bag(cls, state)
-        state["estimator_"] = clone(bag._maker)  # as `fit` has made it
+    def _from_contents(cls, contents: Contents) -> Any:
+        bag = super()._from_contents(contents)
+        bag.estimator_ = clone(bag._maker)  # as `fit` has made it
         return bag
 
     @classmethod
-    def _checked_state(cls, state: dict[str, Any]) -> dict[str, Any]:
-        checked = {**state, **checked_params(cls, state)}
-        check_bag(cls, checked)
-        return checked
-
-
-def name_array(names: list[Any]) -> Array:
-    """Names of columns as estimators have them."""
-    array = np.empty(len(names), object)
-    array[:] = names
-    return array
+    def _check_fit(cls, state: State) -> None:
+        state.setdefault("_weight", None)
+        if "classes_" in state and not ascend(state["classes_"]):
+            raise ModelFileError("The classes are not in ascending order.")
+        names = {"oob_decision_function_", "oob_prediction_", "oob_score_"} & set(state)
+        if names and names != {_oob_name(cls), "oob_score_"}:
+            raise ModelFileError(f"{_oob_name(cls)} and oob_score_ belong together.")
+        members, columns = state["estimators_"], state["estimators_features_"]
+        if len(members) != len(columns):
+            raise ModelFileError(f"{len(members)} members do not fit {len(columns)} samples.")
+        for number, member in enumerate(members):
+            try:
+                check_member(cls, state, member, columns[number])
+            except ModelFileError as error:
+                raise ModelFileError(f"Member {number} does not fit: {error}") from error
+        widths = {member_width(member) for member in members if is_registered(member)}
+        if len(widths) > 1:
+            raise ModelFileError(f"The members predict {sorted(widths)} numbers for a row.")
 
 
 def _oob_name(cls: type) -> str:
     return "oob_decision_function_" if issubclass(cls, ClassifierMixin) else "oob_prediction_"
-
-
-# --- checks: the same for a file and for a pickle ------------------------------------------
-
-
-def check_bag(cls: type, state: dict[str, Any]) -> None:
-    """Raise unless a fit could have left this: the samples, the members, and that these fit.
-
-    Parameters
-    ----------
-    cls : type
-        Class of the ensemble.
-    state : dict
-        Its attributes. Members that are hornbeam's have checked themselves.
-    """
-    n_rows = whole(state, "n_rows_in_", 1, MAX_ROWS)
-    n_features = whole(state, "n_features_in_", 1, 2**31 - 1)
-    whole(state, "seed_", 0, 2**31 - 1)
-    check_sample_size(state.get("size_"), SampleSize, n_rows, n_features)
-    if "_weight" not in state:
-        raise ModelFileError("The ensemble does not say if rows were drawn by weights.")
-    check_weight(state, n_rows)
-    if not issubclass(cls, ClassifierMixin):
-        whole(state, "n_outputs_", 1, 2**31 - 1)
-    check_classes(cls, {"n_outputs_": 1, **state})
-    if "classes_" in state and not ascend(state["classes_"]):
-        raise ModelFileError("The classes are not in ascending order.")
-    check_names(state)
-    _check_oob(cls, state)
-    _check_columns(state)
-    for number, member in enumerate(state["estimators_"]):
-        try:
-            check_member(cls, state, member, state["estimators_features_"][number])
-        except ModelFileError as error:
-            raise ModelFileError(f"Member {number} does not fit: {error}") from error
-    widths = {member_width(member) for member in state["estimators_"] if is_registered(member)}
-    if len(widths) > 1:
-        raise ModelFileError(f"The members predict {sorted(widths)} numbers for a row.")
-
-
-def check_names(state: dict[str, Any]) -> None:
-    """Raise unless the names of the columns, if there are any, name them all."""
-    if "feature_names_in_" not in state:
-        return
-    n_features, names = state["n_features_in_"], state["feature_names_in_"]
-    right = isinstance(names, np.ndarray) and names.shape == (n_features,)
-    if not right or not all(isinstance(name, str) for name in names):
-        raise ModelFileError(f"feature_names_in_ does not name {n_features} columns.")
-
-
-def _check_oob(cls: type, state: dict[str, Any]) -> None:
-    """What members said of rows that they had not seen: a row each, NaN where all had."""
-    name = _oob_name(cls)
-    if (name in state) != ("oob_score_" in state):
-        raise ModelFileError(f"{name} and oob_score_ belong together.")
-    if name not in state:
-        return
-    if not isinstance(state["oob_score_"], Real):
-        raise ModelFileError("The score of the rows out of the bag is no number.")
-    width = state["n_classes_" if "classes_" in state else "n_outputs_"]
-    alone = "classes_" not in state and width == 1
-    shape = (state["n_rows_in_"],) if alone else (state["n_rows_in_"], width)
-    if checked_array(state[name], name, STAT, len(shape)).shape != shape:
-        raise ModelFileError(f"{name} must be an array of {shape} numbers.")
-
-
-def _check_columns(state: dict[str, Any]) -> None:
-    """There are members, and each has the columns of a sample."""
-    members, columns = state.get("estimators_"), state.get("estimators_features_")
-    size: SampleSize = state["size_"]
-    if not isinstance(members, list) or not isinstance(columns, list) or not members:
-        raise ModelFileError("The ensemble has no members.")
-    if len(members) != len(columns):
-        raise ModelFileError(f"{len(members)} members do not fit {len(columns)} samples.")
-    for chosen in columns:
-        chosen = checked_array(chosen, "estimators_features_", np.int64)
-        inside = ((chosen >= 0) & (chosen < state["n_features_in_"])).all()
-        ascend = (np.diff(chosen) >= (0 if size.bootstrap_features else 1)).all()
-        if not inside or not ascend or len(chosen) != size.n_features:
-            raise ModelFileError("The columns of a member are not those of a sample.")
 
 
 def check_member(cls: type, state: dict[str, Any], member: Any, columns: Array) -> None:

@@ -66,7 +66,9 @@ def choose_feature(slots, node):
     """The feature to split on, -1 for none.
 
     C4.5 takes the best gain ratio among the features whose gain is at least the average;
-    ID3 takes the best gain, unless its share of the whole tree's weight is too small.
+    ID3 takes the best gain, unless its share of the whole tree's weight is too small. Where no
+    feature gains anything, C4.5 takes the best ratio of categories that have proven nothing:
+    together with another feature they may still tell.
     """
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     found = load_found(slots, FOUND_AT)
@@ -85,6 +87,11 @@ def choose_feature(slots, node):
         worth = gain / info if ratio else gain
         if worth > best + TIE:
             best, chosen = worth, feature
+    for feature in range(n_features if chosen < 0 else 0):
+        gain, info = found.unproven[feature], found.info[feature]
+        if gain > TIE and info > TIE and gain / info > best + TIE:
+            best, chosen = gain / info, feature
+            found.gain[feature] = gain
     if chosen >= 0:
         relative = found.gain[chosen] * nodes.weight[node] / table.root_weight
         if relative < table.settings.min_decrease:
@@ -117,7 +124,7 @@ def search_features(slots, table, nodes, entries, found):
         feature = atomic_add(found.words, NEXT_TASK, 1)
         if feature >= table.n_features or atomic_load(found.words, STOP) != 0:
             return
-        found.gain[feature] = -1.0
+        found.gain[feature], found.unproven[feature] = -1.0, 0.0
         if table.is_category[feature]:
             table.steps.search_category(slots, node, feature, first, last)
         else:

@@ -16,7 +16,7 @@ import math
 
 from numba import int64, uint64
 
-from hornbeam.chance import chance_share, clear_share
+from hornbeam.chance import are_well_filled, chance_share, clear_share
 from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
@@ -223,6 +223,7 @@ def judge_branches(table, found, feature, total, unknown, base, inner, outer, n_
 
 share_by_chance = inlined(chance_share)
 share_that_is_clear = inlined(clear_share)
+fill_well = inlined(are_well_filled)
 
 
 @part
@@ -245,7 +246,8 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     """Take from a gain what many categories owe to chance; if nothing remains it is no gain.
 
     Classes vary by the squares of their indicators (Light and Margolin 1971); ``squares`` are
-    those that the branches explain: class weights squared over the weight of the branch.
+    those that the branches explain: class weights squared over the weight of the branch. The
+    gain of categories that explain no more than chance is noted apart, if each has rows enough.
     """
     if table.is_category[feature] != MANY_CATEGORIES or found.gain[feature] < 0.0:
         return
@@ -257,6 +259,8 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     gain = -1.0
     if between > share_that_is_clear(n_kinds, n_rows) * total:
         gain = found.gain[feature] * (1.0 - share_by_chance(n_kinds, n_rows) * total / between)
+    elif fill_well(n_kinds, n_rows):
+        found.unproven[feature] = found.gain[feature]
     found.gain[feature] = gain if gain > TIE else -1.0
 
 

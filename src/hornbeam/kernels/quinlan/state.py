@@ -132,6 +132,7 @@ class QuinlanFound(NamedTuple):
     """What the search has found, per feature."""
 
     gain: F8  # below 0: no split of this feature is allowed
+    unproven: F8  # gain of categories that explain no more than chance, where nothing else gains
     info: F8  # entropy of the split itself
     cut: I8
     words: I8  # shared by the team, see below
