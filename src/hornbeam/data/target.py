@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -193,11 +192,10 @@ def warn_column_vector(y: Any) -> None:
     """Say that y was a column where a flat array was expected, in scikit-learn's words."""
     shape = getattr(y, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape "
             "of y to (n_samples, ), for example using ravel().",
             DataConversionWarning,
-            stacklevel=6,
         )
 
 

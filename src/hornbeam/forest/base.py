@@ -6,7 +6,6 @@ grow the trees, and score them on the rows that were not in their bags.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,6 +30,7 @@ from hornbeam.forest.parameters import USUAL_PATIENCE
 from hornbeam.forest.savable import SavableForest
 from hornbeam.forest.store import ForestStore
 from hornbeam.forest.trial import TRIED, find_rules
+from hornbeam.notices import warn
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.stopping import patience_of
@@ -143,7 +143,7 @@ class BaseForest(
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
         kin = Kin.read(groups, time, table.n_rows)
         bags = Bags.of(seed, task.target.weight, n_draws, kin)
-        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws, "bags_": bags}
+        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws, "_bags": bags}
         self._check_fits(earlier, fitted)
         task = self._settle(task, bags, earlier, fitted)
         told = Told(self, -(-self.n_estimators // BATCH), X, y, sample_weight)
@@ -263,9 +263,8 @@ class BaseForest(
                 "there are when warm_start==True; fit anew with warm_start=False."
             )
         if n_trees and self.n_estimators == n_trees:
-            warnings.warn(
+            warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=3,
             )
         return earlier
 
@@ -342,12 +341,12 @@ class BaseForest(
     def estimators_samples_(self) -> TreeSamples:
         """Which training rows each tree was grown on; drawn again, as in the fit."""
         check_is_fitted(self)
-        if "bags_" not in self.__dict__:
+        if "_bags" not in self.__dict__:
             raise AttributeError(
                 "This forest comes from a model file, which does not hold which rows had a weight "
                 "or belonged together, so the rows of its trees cannot be drawn again."
             )
-        return TreeSamples(self.bags_, self.store_.n_trees)
+        return TreeSamples(self._bags, self.store_.n_trees)
 
     def __len__(self) -> int:
         return len(self.estimators_)

@@ -7,7 +7,6 @@ to a leaf is, on average over the trees (Liu, Ting and Zhou 2008, "Isolation For
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,6 +29,7 @@ from hornbeam.forest.isolation_growth import (
 )
 from hornbeam.forest.isolation_savable import SavableIsolation
 from hornbeam.model.registry import register_estimator
+from hornbeam.notices import warn
 from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, check_values, declared
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.ensemble import Ensemble
@@ -255,11 +255,9 @@ class IsolationForest(
         elif isinstance(self.max_samples, Integral):
             wanted = int(self.max_samples)
             if wanted > n_rows:
-                warnings.warn(
+                warn(
                     f"max_samples ({wanted}) is greater than the total number of samples "
                     f"({n_rows}). max_samples will be set to n_samples for estimation.",
-                    UserWarning,
-                    stacklevel=4,
                 )
         else:
             wanted = max(1, int(float(self.max_samples) * n_rows))

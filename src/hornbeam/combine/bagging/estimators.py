@@ -6,7 +6,6 @@ estimator on it and, if asked to, predicts every row by the members that have no
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
@@ -53,6 +52,7 @@ from hornbeam.data.target import (
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.fitting import fitting, forget, learnt
 from hornbeam.model.registry import is_registered, register_estimator
+from hornbeam.notices import warn
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
@@ -203,10 +203,8 @@ class BaseBagging(
                 "members that the warm-started ensemble has."
             )
         if self.n_estimators == len(self.estimators_):
-            warnings.warn(
+            warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                UserWarning,
-                stacklevel=3,
             )
         return True
 
@@ -286,13 +284,11 @@ class BaseBagging(
 
         run_jobs(predict, arguments, len(some), add, self.n_jobs)
         if not count.all():
-            warnings.warn(
+            warn(
                 "Some inputs do not have OOB scores. This probably means too few estimators were "
                 f"used to compute any reliable oob estimates. {np.count_nonzero(count == 0)} of "
                 f"{rows.n_rows} rows were seen by every member, so they have no out-of-bag "
                 "prediction (NaN). Choose a larger n_estimators.",
-                UserWarning,
-                stacklevel=5,  # the caller of fit
             )
         return total.mean(count[:, None])
 
