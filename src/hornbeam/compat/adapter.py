@@ -87,7 +87,6 @@ class Adapter(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
 
