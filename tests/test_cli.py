@@ -87,7 +87,8 @@ def test_classification_from_file_to_predictions(name, capsys):
 def test_regression_from_file_to_predictions(name, capsys):
     save(flats(), name)
     train = ["train", name, "--target", "rent", "--drop", "let", "--drop", "id"]
-    assert main([*train, "--out", "rent.hb", "--criterion", "absolute_error"]) == 0
+    tree = ["--model", "tree", "--criterion", "absolute_error"]
+    assert main([*train, "--out", "rent.hb", *tree]) == 0
     printed = capsys.readouterr().out
     assert "regression: 'rent' holds 120 different numbers" in printed
     for metric in ("R2", "RMSE", "MAE"):
@@ -105,12 +106,13 @@ def test_regression_from_file_to_predictions(name, capsys):
 
 def test_the_saved_model_is_the_one_that_was_tested(capsys):
     save(flats(), "a.csv")
-    main(["train", "a.csv", "--target", "let", "--seed", "3", "--out", "first.hb"])
-    main(["train", "a.csv", "--target", "let", "--seed", "3", "--out", "second.hb", "--quiet"])
+    train = ["train", "a.csv", "--target", "let", "--n-estimators", "5"]
+    main([*train, "--seed", "3", "--out", "first.hb"])
+    main([*train, "--seed", "3", "--out", "second.hb", "--quiet"])
     assert hb.load("first.hb").digest() == hb.load("second.hb").digest()
-    assert hb.load("first.hb").tree_.n_samples[0] == 90
-    main(["train", "a.csv", "--target", "let", "--test-size", "0", "--out", "all.hb"])
-    assert hb.load("all.hb").tree_.n_samples[0] == 120
+    assert hb.load("first.hb").trees_[0].n_samples[0] == 90
+    main([*train, "--test-size", "0", "--out", "all.hb"])
+    assert hb.load("all.hb").trees_[0].n_samples[0] == 120
 
 
 def test_other_formats(capsys):
@@ -144,7 +146,7 @@ def test_rows_without_target_are_left_out(capsys):
     save(table.set_column(5, "let", pa.array(let)), "flats.csv")
     assert main(["train", "flats.csv", "--target", "let", "--test-size", "0"]) == 0
     assert "5 rows without 'let' were left out" in capsys.readouterr().out
-    assert hb.load("flats.hornbeam").tree_.n_samples[0] == 45
+    assert hb.load("flats.hornbeam").trees_[0].n_samples[0] == 45
 
 
 def test_text_that_means_missing(capsys):
@@ -208,7 +210,7 @@ def test_task_overrules(capsys):
     table = pa.table({"x": np.arange(60.0), "y": np.arange(60) % 3})
     save(table, "few.csv")
     assert main(["train", "few.csv", "--target", "y", "--task", "regression"]) == 0
-    assert isinstance(hb.load("few.hornbeam"), hb.DecisionTreeRegressor)
+    assert isinstance(hb.load("few.hornbeam"), hb.GradientBoostingRegressor)
     save(flats(), "flats.csv")
     assert "must hold numbers" in fails(
         capsys, "train", "flats.csv", "--target", "let", "--task", "regression"
@@ -264,8 +266,9 @@ def test_bad_arguments(capsys, tmp_path):
     assert "no column 'lett'. Did you mean 'let'? Its columns: id, district" in message
     assert "no column 'nope'" in fails(capsys, *train, "let", "--drop", "nope")
     assert "max_depth" in fails(capsys, *train, "let", "--max-depth", "-1")
-    assert "criterion" in fails(capsys, *train, "let", "--criterion", "beauty")
-    assert "--class-weight is not a parameter of DecisionTreeRegressor" in fails(
+    tree = ["--model", "tree", "--criterion", "beauty"]
+    assert "criterion" in fails(capsys, *train, "let", *tree)
+    assert "--class-weight is not a parameter of GradientBoostingRegressor" in fails(
         capsys, *train, "rent", "--class-weight", "balanced"
     )
     assert "--test-size 1.5" in fails(capsys, *train, "let", "--test-size", "1.5")
@@ -337,7 +340,7 @@ def test_info(capsys):
 
 
 def test_demo_shows_a_result_better_than_a_guess(capsys):
-    assert main(["demo"]) == 0
+    assert main(["demo", "--model", "tree"]) == 0
     accuracy = re.search(r"accuracy\D+([\d.]+)\D+([\d.]+)", capsys.readouterr().out)
     assert float(accuracy[1]) > 0.88
     share = load_breast_cancer().target.mean()

@@ -1,6 +1,6 @@
 """hornbeam: one engine for every tree method.
 
-Trees, forests and boosting today; combinations are to come. Public names are
+Trees, forests, boosting, and what combines them. Public names are
 imported when they are first used, so that ``import hornbeam`` is quick.
 """
 
@@ -16,6 +16,8 @@ _PUBLIC = {
     "AdaBoostRegressor": "hornbeam.combine.adaboost.regressor",
     "BaggingClassifier": "hornbeam.combine.bagging.estimators",
     "BaggingRegressor": "hornbeam.combine.bagging.estimators",
+    "BlendingClassifier": "hornbeam.combine.blending.estimators",
+    "BlendingRegressor": "hornbeam.combine.blending.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
@@ -32,7 +34,12 @@ _PUBLIC = {
     "RandomForestClassifier": "hornbeam.forest.estimators",
     "RandomForestRegressor": "hornbeam.forest.estimators",
     "RandomTreesEmbedding": "hornbeam.forest.embedding",
+    "StackingClassifier": "hornbeam.combine.stacking.estimators",
+    "StackingRegressor": "hornbeam.combine.stacking.estimators",
+    "VotingClassifier": "hornbeam.combine.voting.estimators",
+    "VotingRegressor": "hornbeam.combine.voting.estimators",
     "check_constraints": "hornbeam.boosting.constraints",
+    "check_leakage": "hornbeam.combine.leakage",
     "choose_ccp_alpha": "hornbeam.tree.pruning.choose",
     "explain_split": "hornbeam.explain.split",
     "export_graphviz": "hornbeam.output.graphviz",
@@ -68,6 +75,13 @@ if TYPE_CHECKING:
     from hornbeam.combine.adaboost.regressor import AdaBoostRegressor as AdaBoostRegressor
     from hornbeam.combine.bagging.estimators import BaggingClassifier as BaggingClassifier
     from hornbeam.combine.bagging.estimators import BaggingRegressor as BaggingRegressor
+    from hornbeam.combine.blending.estimators import BlendingClassifier as BlendingClassifier
+    from hornbeam.combine.blending.estimators import BlendingRegressor as BlendingRegressor
+    from hornbeam.combine.leakage import check_leakage as check_leakage
+    from hornbeam.combine.stacking.estimators import StackingClassifier as StackingClassifier
+    from hornbeam.combine.stacking.estimators import StackingRegressor as StackingRegressor
+    from hornbeam.combine.voting.estimators import VotingClassifier as VotingClassifier
+    from hornbeam.combine.voting.estimators import VotingRegressor as VotingRegressor
     from hornbeam.errors import ModelFileError as ModelFileError
     from hornbeam.explain.split import explain_split as explain_split
     from hornbeam.forest.embedding import RandomTreesEmbedding as RandomTreesEmbedding

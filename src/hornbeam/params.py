@@ -258,7 +258,9 @@ def declared(cls: Estimator) -> Estimator:
     lines = []
     for name, parameter in inspect.signature(cls).parameters.items():
         declaration = parameter_of(cls, name)
-        lines.append(f"{name} : {declaration.kind}, default={parameter.default!r}")
+        needed = parameter.default is inspect.Parameter.empty
+        default = "" if needed else f", default={parameter.default!r}"
+        lines.append(f"{name} : {declaration.kind}{default}")
         lines += textwrap.wrap(declaration.doc, 84, initial_indent="    ", subsequent_indent="    ")
     if cls.__doc__:
         cls.__doc__ = cls.__doc__.replace("{parameters}", "\n    ".join(lines))

@@ -177,13 +177,20 @@ def test_every_parameter_is_an_option(capsys):
     assert "--verbose" not in printed
 
 
-def test_without_a_choice_it_is_a_tree_and_says_so(capsys):
+def test_without_a_choice_it_is_boosting_and_a_tree_to_look_at(capsys):
     save("let")
-    assert main(["train", "flats.csv", "--target", "let"]) == 0
-    assert "--model boosting usually predicts better" in capsys.readouterr().err
-    assert isinstance(hb.load("flats.hornbeam"), hb.DecisionTreeClassifier)
+    assert main(["train", "flats.csv", "--target", "let", "--n-estimators", "10"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"metric\W+boosting\W+simple tree\W+most frequent class", printed)
+    tree = printed[printed.index("A simple tree to look at (--model tree grows one):") :]
+    assert "|--- " in tree and "|   |   |   |   |---" not in tree
+    assert isinstance(hb.load("flats.hornbeam"), hb.GradientBoostingClassifier)
     assert main(["train", "flats.csv", "--target", "let", "--model", "tree", "--force"]) == 0
-    assert "usually" not in capsys.readouterr().err
+    assert "simple tree" not in capsys.readouterr().out
+    save("rent")
+    quantile = ["--loss", "quantile", "--n-estimators", "3", "--force"]
+    assert main(["train", "flats.csv", "--target", "rent", *quantile]) == 0
+    assert "simple tree" not in capsys.readouterr().out
 
 
 def test_models_made_in_python(capsys):

@@ -137,8 +137,7 @@ def _add_train_options(parser: argparse.ArgumentParser) -> None:
         choices=["tree", "forest", "boosting"],
         help="tree: one tree, which people can read and draw; forest: many large trees on random "
         "samples, which needs no tuning; boosting: many small trees, each mending what is left, "
-        "which usually predicts best (default: tree, so that a command which somebody has "
-        "written down keeps its meaning)",
+        "which usually predicts best (default: boosting, and a simple tree to look at)",
     )
     parser.add_argument(
         "--task",
@@ -154,6 +153,12 @@ def _add_train_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_file_options(parser)
     _add_split_options(parser)
+    parser.add_argument(
+        "--cv",
+        type=int,
+        metavar="FOLDS",
+        help="test by cross-validation on so many folds, and train on all rows",
+    )
 
 
 def _add_predict_options(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +166,14 @@ def _add_predict_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, help="table: .csv, .tsv (also .gz) or .parquet")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="where to (default: CSV on standard output)"
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="write a column of the table in front of the predictions, such as an id; repeat it "
+        "for several",
     )
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
     parser.add_argument(
@@ -173,6 +186,16 @@ def _add_predict_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sep",
+        metavar="CHAR",
+        help="what parts the columns of a CSV file, such as ';' or tab (default: recognised)",
+    )
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="how the letters of a CSV file are coded, such as latin-1 (default: recognised)",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite the output file")
     parser.add_argument(
         "--missing",

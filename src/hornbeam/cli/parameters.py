@@ -19,7 +19,7 @@ _ESTIMATORS = {
     "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
 }
 MODELS = tuple(_ESTIMATORS)
-DEFAULT_MODEL = "tree"
+DEFAULT_MODEL = "boosting"
 # --seed and --quiet set the first two; a command fits once, with nothing to go on from
 _OWN_OPTION = {"random_state", "verbose", "warm_start"}
 _PREFIX = "parameter_"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import hornbeam
 from hornbeam.cli.models import schema_of
 from hornbeam.cli.parameters import quantiles_of
 from hornbeam.cli.screen import Screen, UserError
-from hornbeam.cli.tables import check_output, read_table, table_kind, write_table
+from hornbeam.cli.tables import check_output, pick_column, read_table, table_kind, write_table
 
 
 def run(options: argparse.Namespace) -> None:
@@ -25,10 +26,17 @@ def run(options: argparse.Namespace) -> None:
         )
     schema = schema_of(model)
     with screen.step(f"reading {options.data}"):
-        table = read_table(options.data, options.missing, _text_columns(schema))
-    X = _features(table, schema, screen)
+        texts = _text_columns(schema)
+        given = (options.sep, options.encoding, screen.note)
+        table = read_table(options.data, options.missing, texts, *given)
+    kept = {name: pick_column(table, name, str(options.data)) for name in options.keep}
+    X = _features(table, schema, screen, options.keep)
     with screen.step(f"predicting {table.num_rows:,} rows"):
         columns = _predictions(model, X, options.proba)
+    taken = sorted(set(kept) & set(columns))
+    if taken:
+        raise UserError(f"--keep {taken[0]} is what a column of predictions is called.")
+    columns = {**kept, **columns}
     altered = write_table(columns, options.out, options.raw_labels)
     if altered:
         screen.note(
@@ -53,12 +61,13 @@ def _text_columns(schema: Any) -> list[str]:
     ]
 
 
-def _features(table: Any, schema: Any, screen: Screen) -> Any:
+def _features(table: Any, schema: Any, screen: Screen, kept: Sequence[str]) -> Any:
     """Leave out the columns the model does not know; it names those that it misses."""
     known = set(schema.feature_names)
     unused = [name for name in table.column_names if name not in known]
-    if unused:
-        screen.note(f"columns the model does not use: {', '.join(unused)}")
+    unknown = [name for name in unused if name not in kept]
+    if unknown:
+        screen.note(f"columns the model does not use: {', '.join(unknown)} (--keep writes them)")
     return table.drop_columns(unused)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hornbeam.cli.dialects import OTHERWISE, Dialect, find_dialect
 from hornbeam.cli.screen import UserError
 from hornbeam.errors import MissingDependencyError
 from hornbeam.model.atomic import output_target, replacing
@@ -30,7 +31,12 @@ _WHOLE_FILE = 2**30  # bytes: column types are inferred from the first block
 
 
 def read_table(
-    path: Path, missing: Sequence[str] | None = None, text_columns: Collection[str] = ()
+    path: Path,
+    missing: Sequence[str] | None = None,
+    text_columns: Collection[str] = (),
+    separator: str | None = None,
+    encoding: str | None = None,
+    note: Callable[[str], None] = lambda sentence: None,
 ) -> Any:
     """Read a file into a ``pyarrow.Table``.
 
@@ -42,6 +48,11 @@ def read_table(
         What means missing in a CSV file besides the empty field.
     text_columns : collection of str, default=()
         Columns of a CSV file to read as text even if they look like numbers.
+    separator, encoding : str, optional
+        What parts the columns of a CSV file, and how its letters are coded; both are recognised
+        if they are not given.
+    note : function(sentence)
+        Told what was recognised, if it is unusual.
 
     Returns
     -------
@@ -58,8 +69,15 @@ def read_table(
             table = pyarrow.parquet.read_table(path)
         else:
             marks = MISSING_TEXTS if missing is None else missing
-            table = _read_csv(path, _DELIMITERS[kind], marks, text_columns)
-    except (pa.ArrowInvalid, OSError) as error:
+            usual = _DELIMITERS[kind]
+            dialect = find_dialect(path, usual, separator, encoding)
+            table = _read_csv(path, dialect, marks, text_columns)
+            if encoding is None and _has_bytes(table):  # which the beginning did not show
+                dialect = dialect._replace(encoding=OTHERWISE)
+                table = _read_csv(path, dialect, marks, text_columns)
+            if dialect.unlike(usual):
+                note(f"{path}: {dialect.unlike(usual)}")
+    except (pa.ArrowInvalid, OSError, UnicodeError) as error:
         raise UserError(f"{path} could not be read as {kind[1:]}: {error}") from error
     _check_table(table, path)
     return _without_untyped_columns(table)
@@ -212,23 +230,34 @@ def _check_is_file(path: Path) -> None:
         raise UserError(f"{path} is empty.")
 
 
+def _has_bytes(table: Any) -> bool:
+    """Whether some text was no UTF-8."""
+    import pyarrow as pa
+
+    return any(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) for kind in table.schema.types
+    )
+
+
 def _read_csv(
-    path: Path, delimiter: str, missing: Sequence[str], text_columns: Collection[str]
+    path: Path, dialect: Dialect, missing: Sequence[str], text_columns: Collection[str]
 ) -> Any:
     import pyarrow as pa
     import pyarrow.csv
 
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    parse = pyarrow.csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
     convert = pyarrow.csv.ConvertOptions(
         null_values=["", *missing],
         strings_can_be_null=True,
         column_types=dict.fromkeys(text_columns, pa.string()),
+        decimal_point=dialect.decimal,
     )
+    read = pyarrow.csv.ReadOptions(encoding=dialect.encoding)
     try:
-        return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
+        return pyarrow.csv.read_csv(path, read, parse, convert)
     except pa.ArrowInvalid:
         # A later value did not fit the type of the first block: look at all of them.
-        read = pyarrow.csv.ReadOptions(block_size=_WHOLE_FILE)
+        read = pyarrow.csv.ReadOptions(block_size=_WHOLE_FILE, encoding=dialect.encoding)
         return pyarrow.csv.read_csv(path, read, parse, convert)
 
 

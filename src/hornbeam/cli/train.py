@@ -8,17 +8,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import train_test_split
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from hornbeam.cli.metrics import Scores, baseline, evaluate
 from hornbeam.cli.models import size_of
-from hornbeam.cli.parameters import DEFAULT_MODEL, chosen_parameters, estimator_class
+from hornbeam.cli.parameters import (
+    DEFAULT_MODEL,
+    chosen_parameters,
+    estimator_class,
+    quantiles_of,
+)
 from hornbeam.cli.screen import Screen, UserError, make_table
 from hornbeam.cli.tables import check_output, pick_column, read_table
+from hornbeam.output.text import export_text
 
 MOST_CLASSES = 20  # whole numbers with at most so many values are taken for classes
 ROWS_PER_CLASS = 5  # if there are so many rows for each of them
 _IMPORTANCES_SHOWN = 10
+_SIMPLE_DEPTH = 3  # of a tree to look at
+_SIMPLE_LEAF = 5
 
 
 def run(options: argparse.Namespace) -> None:
@@ -27,16 +36,18 @@ def run(options: argparse.Namespace) -> None:
     out = options.out or default_model_path(options.data)
     check_output(out, options.force, {"table": options.data})
     with screen.step(f"reading {options.data}"):
-        table = read_table(options.data, options.missing)
+        given = (options.sep, options.encoding, screen.note)
+        table = read_table(options.data, options.missing, (), *given)
     for name in options.drop:
         pick_column(table, name, str(options.data))
     table = table.drop_columns(options.drop)
     kind = options.model or DEFAULT_MODEL
     split = split_table(table, options.target, str(options.data), options, screen)
     model = make_model(kind, split.task, options)
-    fit_and_report(kind, model, split, screen)
-    if options.model is None:
-        screen.note("this is one tree; --model forest or --model boosting usually predicts better")
+    if options.cv is None:
+        fit_and_report(kind, model, split, screen, with_tree=options.model is None)
+    else:
+        cross_validate(kind, model, split, options, screen)
     model.save(out)
     screen.say(f"The model is in {out}: hornbeam predict {out} NEW_DATA")
 
@@ -75,19 +86,78 @@ def make_model(kind: str, task: str, options: argparse.Namespace) -> Any:
     return estimator(**chosen_parameters(options, estimator))
 
 
-def fit_and_report(kind: str, model: Any, split: Split, screen: Screen) -> None:
-    """Fit on one part of the rows and print how the model does on the other."""
+def fit_and_report(
+    kind: str, model: Any, split: Split, screen: Screen, with_tree: bool = False
+) -> None:
+    """Fit on one part of the rows and print how the model does on the other.
+
+    ``with_tree`` shows a simple tree beside it, to look at.
+    """
     X, y, _, train, test = split
     doing = f"training on {len(train):,} rows x {X.num_columns} columns"
     _fit(model, X.take(train), y[train], doing, screen)
     description = " ".join(repr(model).split())
     screen.say(f"{description} has {size_of(model)}")
+    tree = _simple_tree(model, split, screen) if with_tree else None
     if len(test):
+        models = {kind: model} if tree is None else {kind: model, "simple tree": tree}
         with screen.step(f"testing on {len(test):,} rows"):
-            scores = evaluate(model, X.take(test), y[test])
+            columns = {name: evaluate(one, X.take(test), y[test]) for name, one in models.items()}
             guess, guess_scores = baseline(model, y[train], y[test])
-        _show_scores(kind, scores, guess, guess_scores, len(test), screen)
+        title = f"On {len(test):,} held-out rows"
+        _show_scores(title, {**columns, guess: guess_scores}, screen)
     _show_importances(model, screen)
+    if tree is not None:
+        screen.say("A simple tree to look at (--model tree grows one):")
+        screen.say(export_text(tree))
+
+
+def _simple_tree(model: Any, split: Split, screen: Screen) -> Any:
+    """A tree that people can read; None where the model predicts what no tree does."""
+    if quantiles_of(model):
+        return None
+    X, y, task, train, _ = split
+    tree = estimator_class("tree", task)(max_depth=_SIMPLE_DEPTH, min_samples_leaf=_SIMPLE_LEAF)
+    with screen.step("growing a simple tree"):
+        return tree.fit(X.take(train), y[train])
+
+
+def cross_validate(
+    kind: str, model: Any, split: Split, options: argparse.Namespace, screen: Screen
+) -> None:
+    """Test on each of some folds, with models of the others; then fit on all rows."""
+    X, y, task, train, test = split
+    rows = np.sort(np.concatenate([train, test]))
+    if not 2 <= options.cv <= len(rows):
+        raise UserError(f"--cv {options.cv} must be from 2 to the {len(rows):,} rows there are.")
+    counts = np.unique(y, return_counts=True)[1]
+    by_class = task == "classification" and counts.min() >= options.cv
+    maker = StratifiedKFold if by_class else KFold
+    folds = maker(options.cv, shuffle=True, random_state=options.seed).split(rows, y[rows])
+    found: list[Scores] = []
+    guesses: list[Scores] = []
+    for number, (learnt, held) in enumerate(folds, 1):
+        one = clone(model)
+        _fit(one, X.take(learnt), y[learnt], f"fold {number} of {options.cv}", screen)
+        found.append(evaluate(one, X.take(held), y[held]))
+        guess, scores = baseline(one, y[learnt], y[held])
+        guesses.append(scores)
+    title = f"Mean of {options.cv} folds, and by how much they differ"
+    columns = {kind: _mean(found), "+-": _spread(found), guess: _mean(guesses)}
+    _show_scores(title, columns, screen)
+    _fit(model, X.take(rows), y[rows], f"training on all {len(rows):,} rows", screen)
+    description = " ".join(repr(model).split())
+    screen.say(f"{description} has {size_of(model)}")
+    _show_importances(model, screen)
+
+
+def _mean(found: list[Scores]) -> Scores:
+    return {name: float(np.mean([scores[name] for scores in found])) for name in found[0]}
+
+
+def _spread(found: list[Scores]) -> Scores:
+    """The standard deviation of each metric."""
+    return {name: float(np.std([scores[name] for scores in found], ddof=1)) for name in found[0]}
 
 
 def _fit(model: Any, X: Any, y: Any, doing: str, screen: Screen) -> None:
@@ -178,12 +248,11 @@ def split_rows(y: Any, task: str, options: argparse.Namespace, screen: Screen) -
     return split(None)
 
 
-def _show_scores(
-    kind: str, scores: Scores, guess: str, guess_scores: Scores, n_rows: int, screen: Screen
-) -> None:
-    rows = [[name, write_number(scores[name]), write_number(guess_scores[name])] for name in scores]
-    title = f"On {n_rows:,} held-out rows"
-    screen.show(make_table(title, ["metric", kind, guess], rows, [kind, guess]))
+def _show_scores(title: str, columns: dict[str, Scores], screen: Screen) -> None:
+    """A table of one row per metric, and one column per model."""
+    names = next(iter(columns.values()))
+    rows = [[name, *(write_number(scores[name]) for scores in columns.values())] for name in names]
+    screen.show(make_table(title, ["metric", *columns], rows, list(columns)))
 
 
 def _show_importances(model: Any, screen: Screen) -> None:

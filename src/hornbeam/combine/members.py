@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,26 @@ def set_seeds(estimator: Any, random: np.random.Generator) -> None:
         if name == "random_state" or name.endswith("__random_state")
     )
     estimator.set_params(**{name: int(random.integers(2**31 - 1)) for name in names})
+
+
+def seed_open(estimator: Any, random: np.random.Generator) -> None:
+    """Set the random states that are open (None); those that a user has set stay."""
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            estimator.set_params(**{name: int(random.integers(2**31 - 1))})
+
+
+@contextmanager
+def retold(what: str) -> Iterator[None]:
+    """Say of an error where it has happened; it stays an error of its kind."""
+    try:
+        yield
+    except (RuntimeError, TypeError, ValueError) as error:
+        kind = next(k for k in (ValueError, TypeError, RuntimeError) if isinstance(error, k))
+        raise kind(f"{what}: {error}") from error
+    except Exception as error:
+        error.add_note(f"{what}.")
+        raise
 
 
 def free_threads(estimator: Any) -> list[str]:

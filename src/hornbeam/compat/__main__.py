@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hornbeam.compat.translation import page
 
-PEERS = ("sklearn",)
+PEERS = ("lightgbm", "sklearn", "xgboost")
 
 
 def pages() -> dict[str, str]:

@@ -6,7 +6,7 @@ Write `hornbeam.compat.sklearn` where a script says `sklearn.tree` or `sklearn.e
 from hornbeam.compat.sklearn import HistGradientBoostingClassifier, RandomForestClassifier
 ```
 
-Trees, forests, bagging and AdaBoost are hornbeam's own classes, which have scikit-learn's names,
+Trees, forests, bagging, AdaBoost, votes and stacks are hornbeam's own classes, which have scikit-learn's names,
 parameters and fitted attributes anyway. The four classes below are boosting with scikit-learn's
 constructors. Each parameter is translated as its table says; what has no equivalent is an
 error that says what to write instead.
@@ -21,6 +21,8 @@ from __future__ import annotations
 from hornbeam.combine.adaboost.classifier import AdaBoostClassifier
 from hornbeam.combine.adaboost.regressor import AdaBoostRegressor
 from hornbeam.combine.bagging.estimators import BaggingClassifier, BaggingRegressor
+from hornbeam.combine.stacking.estimators import StackingClassifier, StackingRegressor
+from hornbeam.combine.voting.estimators import VotingClassifier, VotingRegressor
 from hornbeam.compat import sklearn_gradient, sklearn_hist
 from hornbeam.compat.sklearn_gradient import (
     GradientBoostingClassifier,
@@ -73,6 +75,10 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RandomTreesEmbedding",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
     "export_graphviz",
     "export_text",
     "plot_tree",

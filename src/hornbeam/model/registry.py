@@ -18,6 +18,8 @@ MODULES = {
     "AdaBoostRegressor": "hornbeam.combine.adaboost.regressor",
     "BaggingClassifier": "hornbeam.combine.bagging.estimators",
     "BaggingRegressor": "hornbeam.combine.bagging.estimators",
+    "BlendingClassifier": "hornbeam.combine.blending.estimators",
+    "BlendingRegressor": "hornbeam.combine.blending.estimators",
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
@@ -33,6 +35,10 @@ MODULES = {
     "RandomForestClassifier": "hornbeam.forest.estimators",
     "RandomForestRegressor": "hornbeam.forest.estimators",
     "RandomTreesEmbedding": "hornbeam.forest.embedding",
+    "StackingClassifier": "hornbeam.combine.stacking.estimators",
+    "StackingRegressor": "hornbeam.combine.stacking.estimators",
+    "VotingClassifier": "hornbeam.combine.voting.estimators",
+    "VotingRegressor": "hornbeam.combine.voting.estimators",
 }
 REGISTRY: dict[str, type[Any]] = {}
 Class = TypeVar("Class", bound=type[Any])

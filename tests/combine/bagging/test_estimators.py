@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse
 import sklearn
 import sklearn.ensemble
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import accuracy_score, f1_score, r2_score
@@ -404,3 +405,36 @@ def test_a_senseless_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         assert len(Classifier(None, 3, n_jobs=-1).fit(X, NUMBER).estimators_) == 3
+
+
+# --- rows that belong together -----------------------------------------------------------
+
+
+def test_rows_of_a_group_are_not_out_of_bag_of_a_member_that_knows_another() -> None:
+    """A memory of the group predicts its rows perfectly, unless it has never seen them."""
+    groups = np.repeat(np.arange(40), 5)
+    X = np.repeat(np.arange(40.0), 5)[:, None]
+    y = np.repeat(np.random.default_rng(0).normal(size=40), 5)
+    leaking = Regressor(n_estimators=30, max_samples=30, oob_score=True, random_state=0).fit(X, y)
+    clean = clone(leaking).fit(X, y, groups=groups)
+    assert leaking.oob_score_ > 0.5 > 0.2 > clean.oob_score_
+    assert np.array_equal(leaking.predict(X), clean.predict(X))
+    with pytest.raises(ValueError, match="with time these members may have seen"):
+        clean.fit(X, y, time=np.arange(200))
+    with pytest.raises(ValueError, match="groups has shape"):
+        clean.fit(X, y, groups=[1])
+
+
+def test_members_of_hornbeam_are_told_of_groups_and_of_copies() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    stack = hb.StackingRegressor([("tree", hb.DecisionTreeRegressor(max_depth=1))], cv=2)
+    model = Regressor(stack, 2, random_state=0).fit(X, y)
+    sample = model.estimators_samples_[0]
+    assert len(np.unique(sample)) < 60
+    expected = clone(model.estimators_[0]).fit(X[sample], y[sample], groups=sample)
+    assert model.estimators_[0].digest() == expected.digest()
+    groups = np.arange(60) // 4
+    model.fit(X, y, groups=groups)
+    expected = clone(model.estimators_[0]).fit(X[sample], y[sample], groups=groups[sample])
+    assert model.estimators_[0].digest() == expected.digest()

@@ -39,6 +39,7 @@ from hornbeam.combine.members import (
 )
 from hornbeam.combine.routing import Routed, WithMetadata, routed_to_members
 from hornbeam.combine.tables import TableRows, read_rows
+from hornbeam.data.folds import Kin
 from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import (
@@ -85,7 +86,16 @@ class BaseBagging(
     # --- fitting --------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+        **params: Any,
+    ) -> Any:
         """Fit the members, each on a sample of its own.
 
         Parameters
@@ -97,6 +107,10 @@ class BaseBagging(
             Target; classifiers take one output.
         sample_weight : array-like of shape (n_samples,), optional
             Rows are drawn with probabilities by their weights, those of weight 0 never.
+        groups, time : array-like of shape (n_samples,), optional
+            Which rows belong together, and which come first: out-of-bag predictions of a row come
+            from members that have seen no row of its group, and members that are hornbeam's are
+            told. With `time` there are none, since members have seen what came later.
         **params
             Metadata for the members, if scikit-learn's routing is enabled.
 
@@ -113,7 +127,8 @@ class BaseBagging(
         with fitting(self) as bagging:
             if goes_on:
                 bagging._remember(self)
-            bagging._fit(X, y, sample_weight, self if goes_on else None, routed, told)
+            before = self if goes_on else None
+            bagging._fit(X, y, sample_weight, groups, time, before, routed, told)
             told.end(lambda: learnt(bagging))
         return self
 
@@ -128,6 +143,8 @@ class BaseBagging(
         X: Any,
         y: Any,
         sample_weight: Any,
+        groups: Any,
+        time: Any,
         earlier: Any,
         routed: Mapping[str, Any],
         told: Told,
@@ -137,6 +154,7 @@ class BaseBagging(
         target, learnt = self._read_target(y)
         check_length(target, rows.n_rows)
         weight = None if sample_weight is None else read_weights(sample_weight, rows.n_rows)
+        kin = self._read_kin(groups, time, rows.n_rows)
         self._check_weights(y, weight)
         learnt |= {"n_rows_in_": rows.n_rows, "size_": self._size(rows, weight)}
         if earlier is None:
@@ -148,11 +166,21 @@ class BaseBagging(
         self._weight, self.estimator_ = weight, clone(self._maker)
         sampler, weighs = self._sampler(), self._weighs_rows(X)
         members = [] if earlier is None else list(earlier.estimators_)
-        members += self._fit_members(rows, target, sampler, len(members), weighs, routed, told)
+        first = len(members)
+        members += self._fit_members(rows, target, sampler, first, weighs, kin, routed, told)
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
-            self._set_oob(rows, target)
+            self._set_oob(rows, target, kin)
+
+    def _read_kin(self, groups: Any, time: Any, n_rows: int) -> Kin:
+        if self.oob_score and time is not None:
+            raise ValueError(
+                f"oob_score={self.oob_score!r} asks members about rows out of their bags, and with "
+                "time these members may have seen what came later. Leave time away, or "
+                "oob_score=False."
+            )
+        return Kin.read(groups, time, n_rows)
 
     @property
     def _maker(self) -> Any:
@@ -218,8 +246,8 @@ class BaseBagging(
         rows that agree with it. What the columns are is found out on the way, and warned of.
         """
         member = self.estimator_
-        ours = type(member).__module__.startswith("hornbeam.")
-        if not (ours and hasattr(member, "categorical_features") and hasattr(member, "unseen")):
+        has_columns = hasattr(member, "categorical_features") and hasattr(member, "unseen")
+        if not is_registered(member) or not has_columns:
             return False
         chosen, keeps = member.categorical_features, getattr(member, "_keeps_identities", False)
         schema, matrix = Schema.learn(X, type(self).__name__, chosen, member.unseen, keeps)
@@ -234,6 +262,7 @@ class BaseBagging(
         sampler: Sampler,
         first: int,
         weighs: bool,
+        kin: Kin,
         routed: Mapping[str, Any],
         told: Told,
     ) -> list[Any]:
@@ -242,7 +271,7 @@ class BaseBagging(
         n_members = self.n_estimators - first
 
         def arguments(number: int) -> tuple[Any, ...]:
-            return self.estimator_, rows, target, sampler, first + number, weighs, routed
+            return self.estimator_, rows, target, sampler, first + number, weighs, kin, routed
 
         with ProgressBar("bagging", n_members, self.verbose) as bar:
 
@@ -256,18 +285,20 @@ class BaseBagging(
 
     # --- out of bag -------------------------------------------------------------------
 
-    def _unseen_rows(self) -> Iterator[Array]:
-        """For each member the rows that it has not seen."""
+    def _unseen_rows(self, kin: Kin) -> Iterator[Array]:
+        """For each member the rows of which it has not seen any of the group."""
         sampler = self._sampler()
         for number in range(len(self.estimators_)):
             seen = np.zeros(self.n_rows_in_, bool)
             seen[sampler.rows(number, 1)[0]] = True
-            yield np.flatnonzero(~seen)
+            yield np.flatnonzero(kin.learnt(seen))  # what may be learnt from while these are held
 
-    def _oob_mean(self, rows: TableRows, predict: Callable[..., Array], n_values: int) -> Array:
+    def _oob_mean(
+        self, rows: TableRows, predict: Callable[..., Array], n_values: int, kin: Kin
+    ) -> Array:
         """Mean prediction of each row by members that have not seen it; NaN where all have."""
         total, count = Totals((rows.n_rows, n_values)), np.zeros(rows.n_rows)
-        unseen = list(self._unseen_rows())
+        unseen = list(self._unseen_rows(kin))
         some = [number for number in range(len(unseen)) if len(unseen[number])]
 
         def arguments(place: int) -> tuple[Any, ...]:
@@ -297,7 +328,7 @@ class BaseBagging(
         return ()
 
     @abstractmethod
-    def _set_oob(self, rows: TableRows, target: Array) -> None:
+    def _set_oob(self, rows: TableRows, target: Array, kin: Kin) -> None:
         """Predict the training rows by members that have not seen them, and score that."""
 
     def _score_oob(self, metric: Callable[..., float], target: Array, predicted: Array) -> float:
@@ -526,8 +557,8 @@ class BaggingClassifier(Probabilities, BaseBagging):
     def _predict_with(self) -> tuple[Any, ...]:
         return (self.classes_, self.voting)
 
-    def _set_oob(self, rows: TableRows, target: Array) -> None:
-        shares = self._oob_mean(rows, member_shares, self.n_classes_)
+    def _set_oob(self, rows: TableRows, target: Array, kin: Kin) -> None:
+        shares = self._oob_mean(rows, member_shares, self.n_classes_, kin)
         self.oob_decision_function_ = shares
         self.oob_score_ = self._score_oob(accuracy_score, target, shares)
 
@@ -693,8 +724,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
         n_outputs = values.shape[1]
         return (values[:, 0] if n_outputs == 1 else values), {"n_outputs_": n_outputs}
 
-    def _set_oob(self, rows: TableRows, target: Array) -> None:
-        mean = self._oob_mean(rows, member_values, self.n_outputs_)
+    def _set_oob(self, rows: TableRows, target: Array, kin: Kin) -> None:
+        mean = self._oob_mean(rows, member_values, self.n_outputs_, kin)
         self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
         self.oob_score_ = self._score_oob(scaled_r2, target, self.oob_prediction_)
 

@@ -1,0 +1,1 @@
+"""Blending: stacking with a share of the rows held out once, in place of folds."""
