@@ -6,8 +6,8 @@ Write `hornbeam.compat.sklearn` where a script says `sklearn.tree` or `sklearn.e
 from hornbeam.compat.sklearn import HistGradientBoostingClassifier, RandomForestClassifier
 ```
 
-Trees, forests, bagging, AdaBoost, votes and stacks are hornbeam's own classes, which have scikit-learn's names,
-parameters and fitted attributes anyway. The four classes below are boosting with scikit-learn's
+Trees, forests, bagging, AdaBoost, votes and stacks are hornbeam's own classes, which have
+scikit-learn's names, parameters and fitted attributes anyway. The four classes below are boosting with scikit-learn's
 constructors. Each parameter is translated as its table says; what has no equivalent is an
 error that says what to write instead.
 
