@@ -7,9 +7,9 @@ from hornbeam.compat.sklearn import HistGradientBoostingClassifier, RandomForest
 ```
 
 Trees, forests, bagging, AdaBoost, votes and stacks are hornbeam's own classes, which have
-scikit-learn's names, parameters and fitted attributes anyway. The four classes below are boosting with scikit-learn's
-constructors. Each parameter is translated as its table says; what has no equivalent is an
-error that says what to write instead.
+scikit-learn's names, parameters and fitted attributes anyway. The four classes below are
+boosting with scikit-learn's constructors. Each parameter is translated as its table says; what
+has no equivalent is an error that says what to write instead.
 
 `export_text`, `export_graphviz` and `plot_tree` are scikit-learn's own on a tree that asks for
 numbers only, and those of `hb` on others. `tree_arrays(estimator)` returns the arrays that a
