@@ -112,6 +112,8 @@ DIFFERENCES: dict[str, str] = {
     r"export:test_export_text\w*": _TIES,
     r"forest:test_forest_classifier_oob": _FOREST,
     r"boosting:test_huber_vs_mean_and_median": _ROUNDED,
+    r"hist:test_sample_weight_effect": _ROUNDED,
+    r"hist:test_X_val_raises_with_early_stopping_false": _WORDS,
     r"hist:test_(early_stopping_classification|missing_values_resilience)": _SIZES,
     r"bagging:test_(invalid_sample_weight_max_samples_bootstrap_combinations"
     r"|warning_bootstrap_sample_weight)": _WEIGHTS,
