@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
+from hornbeam.kernels.frontier import ORDERS
+
 Auto = Literal["auto"]
 
 LEAF, LEVEL, DEPTH = "leaf", "level", "depth"
 SYMMETRIC, ALTERNATE = "symmetric", "alternate"  # and in every second round
-GROWTHS = (LEAF, LEVEL, DEPTH, SYMMETRIC, ALTERNATE)
+GROWTHS = (*ORDERS, SYMMETRIC, ALTERNATE)
 
 FEW_ROWS = 5_000  # fewer are easily learnt by heart
 USUAL_LEAF = 5  # rows of a leaf, but

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOp
 
 from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import MAX_BINS
+from hornbeam.kernels.frontier import list_orders
 from hornbeam.losses import OwnLoss
 from hornbeam.params import COUNT, PARAMETERS, Parameter
 from hornbeam.stopping import patience_parameter, stopping_parameter
@@ -111,10 +112,10 @@ PARAMETERS.update(
             [Interval(Real, 0.0, None, closed="left")],
         ),
         "boosting_growth": Parameter(
-            "{'auto', 'leaf', 'level', 'depth', 'symmetric', 'alternate'}",
-            "Which node is split next: the one with the largest gain, the shallowest or the "
-            "deepest. 'symmetric': all nodes of a level at once, by one question, which the trees "
-            "of all classes share. 'alternate': symmetric trees in every second round. 'auto': "
+            f"{{{', '.join(map(repr, ('auto', *GROWTHS)))}}}",
+            f"Which node is split next: {list_orders()}. 'symmetric': all nodes of a level at "
+            "once, by one question, which the trees of all classes share. 'alternate': symmetric "
+            "trees in every second round. 'auto': "
             "'alternate' for classes of fewer than 5,000 rows, if no feature has more than 64 "
             "categories and the trial of the learning rate does not speak against it; else 'leaf'.",
             [StrOptions({"auto", *GROWTHS})],
