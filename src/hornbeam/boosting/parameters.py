@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 
 from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import MAX_BINS
@@ -82,9 +82,10 @@ PARAMETERS.update(
             [COUNT, None, _AUTO],
         ),
         "boosting_samples_leaf": Parameter(
-            "int or 'auto'",
-            "Fewest rows in a leaf. 'auto': 5, but not more than one row in eight.",
-            [COUNT, _AUTO],
+            "int, float or 'auto'",
+            "Fewest rows in a leaf; a float is a share of all rows. 'auto': 5, but not more than "
+            "one row in eight.",
+            [COUNT, Interval(RealNotInt, 0.0, 1.0, closed="neither"), _AUTO],
         ),
         "min_child_weight": Parameter(
             "float",

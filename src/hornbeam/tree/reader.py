@@ -220,4 +220,6 @@ def _check_counts(values: Array) -> None:
             f"{values.min()}."
         )
     if (values.sum(axis=0) <= 0).any():
-        raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
+        raise ValueError(
+            "Sum of y is not strictly positive which is necessary for Poisson regression."
+        )

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 import hornbeam.combine.adaboost.parameters  # noqa: F401  (declares what the estimators have)
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.combine.adaboost.members import Members, make_members
 from hornbeam.combine.adaboost.parameters import USUAL_PATIENCE
 from hornbeam.combine.adaboost.rounds import Round
@@ -21,7 +22,7 @@ from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.folds import Kin, Split, Splits
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import Array
-from hornbeam.fitting import fitting, forget
+from hornbeam.fitting import fitting, forget, learnt
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.stopping import patience_of
@@ -29,7 +30,13 @@ from hornbeam.stopping import patience_of
 _HELD_KEY = 5  # tells these draws from others with the same seed
 
 
-class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseAdaBoost(
+    SavableAdaBoost,
+    CallbackSupportMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What both kinds of AdaBoost share."""
 
     estimator: Any
@@ -48,6 +55,7 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
     ) -> Any:
@@ -71,11 +79,13 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         """
         forget(self)
         check_params(self)
+        told = Told(self, self.n_estimators, X, y, sample_weight)
         with fitting(self) as boosted:
-            boosted._fit(X, y, sample_weight, groups, time)
+            boosted._fit(X, y, sample_weight, groups, time, told)
+            told.end(lambda: learnt(boosted))
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any, told: Told) -> None:
         rows = read_rows(X, self, fitted=False)
         target = self._read_target(y)
         check_length(target, rows.n_rows)
@@ -94,7 +104,14 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
             for one in self._rounds(members, target, weight / weight.sum(), random):
                 found.append(one)
                 bar.show(len(found), f"error {one.error:.4f}")
+                if told.step(lambda: self._with(found)):
+                    break
         self._keep(found)
+
+    def _with(self, rounds: list[Round]) -> dict[str, Any]:
+        """The fitted attributes after some rounds."""
+        self._keep(rounds)
+        return learnt(self)
 
     def _keep(self, rounds: list[Round]) -> None:
         self.estimators_ = [one.member for one in rounds]
