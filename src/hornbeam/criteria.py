@@ -33,9 +33,9 @@ from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.block import make_block_judge, make_value_block_judge
 from hornbeam.kernels.order_statistics import ORDER_BLOCKS, scan_order, sum_order
 from hornbeam.kernels.scan import (
-    make_class_scan,
     make_class_summary,
-    make_moment_scan,
+    make_cut_judge,
+    make_key_scan,
     make_moment_summary,
 )
 from hornbeam.kernels.split_bin_categories import (
@@ -67,8 +67,9 @@ from hornbeam.kernels.state import (
     TIES_BY_SQUARES,
     Summarise,
 )
+from hornbeam.kernels.sums import class_sums, moment_sums
 from hornbeam.own_functions import NOT_COMPILED, takes, what_is_wrong
-from hornbeam.runtime.kernel import compiled, fingerprint, part_of
+from hornbeam.runtime.kernel import compiled, fingerprint, inlined, part_of
 from hornbeam.runtime.pointers import as_array
 from hornbeam.runtime.views import signature_of
 
@@ -190,11 +191,6 @@ def _gini_may_beat(squares, left_weight, right_weight, best):
     return amount >= to_beat * (left_weight * right_weight) * (1.0 - _ROUNDING)
 
 
-def _always(squares, left_weight, right_weight, best):
-    """What is known of other criteria: any cut may be the best."""
-    return True
-
-
 def _class_functions(block: Callable[..., float], single: bool, variant: str | None) -> Any:
     """Impurity of a node (mean over its outputs) and score of a split, from one formula.
 
@@ -299,20 +295,24 @@ def _class_criterion(
     if variant is not None:
         variant += " of one output" if single else " of several outputs"
     impurity, score = _class_functions(block, single, variant)
-    may_beat = part_of(_gini_may_beat if block is gini else _always, variant)
+    sums = class_sums(score, inlined(_gini_may_beat) if block is gini else None)
+    scan, summary = make_key_scan(sums.entries, variant), make_class_summary(impurity, variant)
+    if not single:
+        return Criterion(name, "classes", scan, summary)
+    judge = make_cut_judge(sums.cut, variant)
     return Criterion(
         name,
         "classes",
-        make_class_scan(score, variant),
-        make_class_summary(impurity, variant),
-        make_class_bins_search(score, may_beat, variant) if single else None,
-        make_class_pair_search(score, variant) if single else None,
-        make_class_pairs_search(score, variant) if single else None,
-        make_class_cut_search(score, variant) if single else None,
-        make_class_cuts_search(score, variant) if single else None,
-        make_class_category_search(score, variant) if single else None,
-        make_class_random_category_search(score, variant) if single else None,
-        make_block_judge(score, variant) if single else None,
+        scan,
+        summary,
+        make_class_bins_search(sums, variant),
+        make_class_pair_search(judge, variant),
+        make_class_pairs_search(judge, variant),
+        make_class_cut_search(judge, variant),
+        make_class_cuts_search(judge, variant),
+        make_class_category_search(judge, variant),
+        make_class_random_category_search(judge, variant),
+        make_block_judge(judge, variant),
     )
 
 
@@ -323,20 +323,23 @@ def _moment_criterion(
     variant: str | None,
 ) -> Criterion:
     impurity, split_score = _moment_functions(block, score, variant)
-    category_search = make_moment_category_search(split_score, variant)
+    width = 4 if score is None else 3  # built-in scores read no second moments
+    sums = moment_sums(split_score, width)
+    judge = make_cut_judge(sums.cut, variant)
+    category_search = make_moment_category_search(judge, variant)
     return Criterion(
         name,
         "moments",
-        make_moment_scan(split_score, variant),
+        make_key_scan(sums.entries, variant),
         make_moment_summary(impurity, variant),
-        make_moment_bins_search(split_score, score is not None, variant),
+        make_moment_bins_search(sums, width, variant),
         None,
         None,
-        make_moment_cut_search(split_score, variant),
-        make_moment_cuts_search(split_score, variant),
+        make_moment_cut_search(judge, variant),
+        make_moment_cuts_search(judge, variant),
         category_search,
         category_search,  # it has both rules
-        make_value_block_judge(split_score, variant),
+        make_value_block_judge(judge, variant),
         score_form=_SCORE_FORMS.get(score, MINUS_IMPURITY),
         adds_outputs=score in _SCORE_FORMS,
     )

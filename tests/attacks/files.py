@@ -37,6 +37,7 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "mixed real",
         {"loss": "quantile", "quantile": [0.1, 0.9], "calibrate": True, "max_leaf_nodes": 6},
     ),
+    "codes": ("GradientBoostingRegressor", "mixed real", {"max_bins": 4, "max_leaf_nodes": 6}),
     "ranker": ("GradientBoostingRanker", "gaps grades", {"max_leaf_nodes": 6}),
     "isolation": ("IsolationForest", "mixed", {"max_samples": 32}),
     "planes": ("IsolationForest", "gaps", {"extension_level": 2, "max_samples": 32}),
@@ -45,7 +46,7 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "predictor": ("GradientBoostingRegressor", "mixed real", {"max_leaf_nodes": 6}),
     "bagging": ("BaggingClassifier", "mixed three", {}),
 }
-NOT_SAVED = ("bagging", "predictor")  # they have no file, only a pickle
+NOT_SAVED = ("predictor",)  # has no file, only a pickle
 KINDS = tuple(
     f"{how} {name}"
     for how in ("damaged", "hostile", "pickled")

@@ -107,18 +107,17 @@ def test_the_first_growth_is_taken_unless_the_other_is_clearly_better(
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("few", "every", "share", "n_trials"),
+    ("few", "every", "share"),
     [
-        ([1.0, 1.0], [0.9, 0.94], 1.0, 4),
-        ([1.0, 1.0], [0.96, 2.0], 0.4, 4),
-        ([1.0, 1.0, 1.0, 1.0], [0.5, 1.0, 0.9, 0.9], 1.0, 8),
-        ([1.0, 1.0, 1.0, 1.0], [0.9, 1.0, 0.98, 1.0], 0.4, 8),
-        ([-1.0, -1.0], [-1.1, -1.2], 1.0, 4),  # a loss may be negative
-        ([1.0, 1.0], [np.nan, np.nan], 0.4, 4),
+        ([1.0, 1.0], [0.9, 0.96], 1.0),
+        ([1.0, 1.0], [0.96, 0.99], 0.4),
+        ([1.0, 1.0], [0.9, 1.02], 1.0),
+        ([-1.0, -1.0], [-1.1, -1.2], 1.0),  # a loss may be negative
+        ([1.0, 1.0], [np.nan, np.nan], 0.4),
     ],
 )
-def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
-    few: list[float], every: list[float], share: float, n_trials: int
+def test_all_features_are_taken_if_the_least_losses_get_clearly_lower(
+    few: list[float], every: list[float], share: float
 ) -> None:
     """The least losses of each trial; of all features at the 40th round, of few at the first."""
     rest: dict[float, Any] = {0.4: iter(few), 1.0: iter(every)}
@@ -133,7 +132,7 @@ def test_all_features_are_taken_if_halves_agree_or_their_mean_says_so(
         return curve
 
     pace = trial.find_pace(some_rows(900), splits, ["leaf"], [0.4, 1.0], losses, 0)
-    assert pace.share == share and len(asked) == n_trials
+    assert pace.share == share and len(asked) == 4
     assert pace.rate == pytest.approx(0.16 if share == 1.0 else trial.LEAST_RATE)
 
 
@@ -148,8 +147,9 @@ def test_a_way_to_grow_that_falls_behind_in_a_half_is_given_up(given_up_in: int)
         asked.append((growth, share))
         if (growth, share) == ("a", 0.4):
             assert leader is None
-            return np.linspace(3.0, 2.0, 50)
-        assert len(leader) == 50
+            return np.maximum(3.0 - np.arange(50.0) / 2.0, 1.0)
+        assert len(leader.curve) == 50
+        assert leader.looks == (trial.LOOKS if share == 0.4 else {5: 0.02} | trial.LOOKS)
         half = asked.count((growth, share)) - 1
         return np.full(10 if half == given_up_in else 50, 0.1)
 
@@ -171,9 +171,32 @@ def test_a_way_to_grow_that_falls_behind_in_a_half_is_given_up(given_up_in: int)
     ],
 )
 def test_who_falls_behind_gives_up(least: float, n_rounds: int, behind: bool) -> None:
-    leader = np.append(np.full(n_rounds, 1.0), 0.1)  # what comes later is not known yet
+    curve = np.append(np.full(n_rounds, 1.0), 0.1)  # what comes later is not known yet
     losses = [2.0] * (n_rounds - 1) + [least]
-    assert trial.falls_behind(losses, leader) is behind
+    assert trial.falls_behind(losses, trial.Leader(curve, trial.LOOKS)) is behind
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("curve", "when"),
+    [
+        (np.linspace(3.0, 1.0, 50), 26),
+        (3.0 * 0.5 ** np.arange(50.0), 5),  # half-way at once, which is too soon to tell
+        (1.0 - 0.002 * np.arange(50.0), None),  # nothing much is learnt
+        (1.0 + np.arange(50.0), None),
+        (-1.0 - 0.1 * np.arange(50.0), 26),  # a loss may be negative
+    ],
+)
+def test_another_share_must_be_ahead_when_the_usual_one_is_half_way(
+    curve: Any, when: int | None
+) -> None:
+    extra = {} if when is None else {when: trial.SOON_BETTER}
+    assert trial.early_looks(curve) == trial.LOOKS | extra
+    if when is not None:
+        leader = trial.Leader(curve, trial.early_looks(curve))
+        least = curve[when - 1]
+        for ahead, behind in ((0.03, False), (0.01, True)):
+            assert trial.falls_behind([least - ahead * abs(least)] * when, leader) is behind
 
 
 @pytest.mark.quick

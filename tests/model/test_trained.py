@@ -12,7 +12,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from model.test_modelfile import array_changes, forged, header_of, replaced_integers
+from model.test_modelfile import (
+    array_changes,
+    check_bit_flips,
+    check_truncations,
+    forged,
+    header_of,
+    replaced_integers,
+)
 
 import hornbeam as hb
 from hornbeam.errors import UnavailableFunctionError
@@ -179,3 +186,21 @@ def test_any_finite_number_is_a_category(values: list[float]) -> None:
         assert model_bytes(loaded) == data
         assert loaded.schema_.columns[0].categories == tuple(sorted(values))
         assert np.array_equal(loaded.predict(X), model.predict(X))
+
+
+FEW_ROWS = [["a", 1.0], ["b", 5.0], ["a", 2.0], ["b", 3.0]] * 2
+TINY: dict[str, Callable[[], Any]] = {
+    "tree": lambda: Regressor(max_depth=1).fit(FEW_ROWS, [0.0, 1.0] * 4),
+    "c45": lambda: hb.C45Classifier(min_samples_leaf=1).fit(FEW_ROWS, [0, 1] * 4),
+    "planes": lambda: hb.IsolationForest(
+        n_estimators=1, max_samples=3, extension_level=1, random_state=0
+    ).fit(GRID),
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_truncation_and_every_flipped_bit_is_noticed(name: str) -> None:
+    data = model_bytes(TINY[name]())
+    assert len(data) < 6000
+    check_truncations(data)
+    check_bit_flips(data)

@@ -21,8 +21,9 @@ def walk(cells: Cells, first: int, last: int, outputs: Any) -> bool:
     sums, nothing = outputs
     assert nothing is None
     for row in range(first, last):
-        places = row * cells.row_step + np.arange(cells.n_columns) * cells.column_step
-        sums[row] += cells.flat[places].sum()
+        flat, row_step, column_step, n_columns = cells
+        places = row * row_step + np.arange(n_columns) * column_step
+        sums[row] += flat[places].sum()
     return bool(np.isfinite(sums[first:last]).all())
 
 

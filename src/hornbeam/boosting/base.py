@@ -44,7 +44,7 @@ from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.scoring import LOSS, Scorer, Scoring, WatchedRows, read_scoring, uneven
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
 from hornbeam.boosting.table import code_table, code_table_like
-from hornbeam.boosting.trial import USUAL_RATE, Pace, find_pace, watched_losses
+from hornbeam.boosting.trial import USUAL_RATE, Leader, Pace, find_pace, watched_losses
 from hornbeam.data.coding import Codes
 from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.folds import Kin, Splits
@@ -434,7 +434,7 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             watched: TrainingRows,
             growth: str,
             share: float,
-            leader: Array | None,
+            leader: Leader | None,
         ) -> Array:
             course = self._course(learnt, watched, loss)
             tried = replace(rules, growth=growth, colsample_bynode=share)

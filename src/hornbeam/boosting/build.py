@@ -14,21 +14,10 @@ from hornbeam.boosting.grower import GrownTree
 from hornbeam.boosting.rules import BoostRules
 from hornbeam.data.coding import Codes
 from hornbeam.data.sparse_coding import SparseCodes
-from hornbeam.dtypes import (
-    FEATURE,
-    LEAF,
-    NO_CHILD,
-    NO_FEATURE,
-    NODE,
-    SPLIT_KIND,
-    SUBSET,
-    THRESHOLD,
-    WORD,
-    WORD_BITS,
-    Array,
-)
+from hornbeam.dtypes import WORD, WORD_BITS, Array
+from hornbeam.tree.build import Asked, number_nodes, store_nodes
 from hornbeam.tree.sets import SharedCodes
-from hornbeam.tree.storage import Tree, Trees
+from hornbeam.tree.storage import Trees
 
 AnyCodes: TypeAlias = Codes | SparseCodes
 
@@ -39,30 +28,22 @@ def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) 
         return Trees.of([])
     joined = {name: np.concatenate([getattr(t, name) for t in grown]) for name in _FIELDS}
     sizes = np.array([len(tree.child) for tree in grown])
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    order, first_child = _number_by_level(joined["child"], sizes, start)
-    columns = {name: array[order] for name, array in joined.items()}
-    split = first_child != NO_CHILD
-    feature = np.where(split, columns["feature"], NO_FEATURE).astype(FEATURE)
-    category = np.zeros(len(order), bool)
-    category[split] = codes.is_category[feature[split]] != 0
-    n_words, words = _category_sets(columns["member"], feature, category, codes)
-    nodes = Tree(
-        first_child=first_child,
-        n_branches=np.where(split, 2, 0).astype(NODE),
-        feature=feature,
-        kind=np.where(split, np.where(category, SUBSET, THRESHOLD), LEAF).astype(SPLIT_KIND),
-        threshold=_thresholds(columns["cut"], feature, split & ~category, codes),
-        missing_branch=np.where(split, 1 - columns["missing_left"], 0).astype(NODE),
-        set_start=np.concatenate([[0], np.cumsum(n_words)]),
-        set_words=words,
+    roots = np.cumsum(sizes) - sizes
+    child = np.where(joined["child"] != 0, joined["child"] + np.repeat(roots, sizes), -1)
+    asked = number_nodes(roots, child.__getitem__, joined["feature"], codes.is_category)
+    columns = {name: array[asked.order] for name, array in joined.items()}
+    nodes = store_nodes(
+        asked,
+        columns["missing_left"],
+        *_category_sets(columns["member"], asked, codes),
+        threshold=_thresholds(columns["cut"], asked, codes),
         n_samples=columns["count"],
         weight=columns["hessian"],
         impurity=_impurities(columns, np.repeat([t.penalty for t in grown], sizes), rules),
         value=columns["value"].reshape(-1, 1),
     )
     shared = SharedCodes.of(codes.category_code, len(codes.n_codes))
-    return Trees(nodes, start, codes=shared if len(shared.columns) else None)
+    return Trees(nodes, asked.node_start, codes=shared if len(shared.columns) else None)
 
 
 _FIELDS = (
@@ -71,49 +52,27 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _number_by_level(child: Array, sizes: Array, start: Array) -> tuple[Array, Array]:
-    """Old numbers of all nodes tree by tree and level by level, and the new first children."""
-    child = np.where(child != 0, child + np.repeat(start[:-1], sizes), -1)
-    levels = [start[:-1]]
-    while len(levels[-1]):
-        first = child[levels[-1]]
-        first = first[first >= 0]
-        levels.append(np.column_stack([first, first + 1]).ravel())
-    order = np.concatenate(levels)
-    tree = np.repeat(np.arange(len(sizes)), sizes)
-    order = order[np.argsort(tree[order], kind="stable")]
-    number = np.empty(len(order), NODE)
-    number[order] = np.arange(len(order)) - np.repeat(start[:-1], sizes)
-    first = child[order]
-    return order, np.where(first >= 0, number[first], NO_CHILD).astype(NODE)
-
-
-def _thresholds(cut: Array, feature: Array, ordered: Array, codes: AnyCodes) -> Array:
+def _thresholds(cut: Array, asked: Asked, codes: AnyCodes) -> Array:
     """The upper border of the last bin that goes left; infinite if only missing go right."""
-    threshold = np.full(len(cut), np.nan)
-    asked = feature[ordered]
-    place = codes.edge_start[asked] + cut[ordered]
+    threshold, ordered = np.full(len(cut), np.nan), asked.of_numbers
+    feature = asked.feature[ordered]
+    place = codes.edge_start[feature] + cut[ordered]
     edges = np.append(codes.edges, np.inf)
-    inside = place < codes.edge_start[asked + 1]
+    inside = place < codes.edge_start[feature + 1]
     threshold[ordered] = edges[np.where(inside, place, len(codes.edges))]
     return threshold
 
 
-def _category_sets(
-    member: Array, feature: Array, category: Array, codes: AnyCodes
-) -> tuple[Array, Array]:
-    """Bit sets over codes of the category splits, one after the other, and their lengths."""
-    n_words = np.zeros(len(feature), np.int64)
+def _category_sets(member: Array, asked: Asked, codes: AnyCodes) -> tuple[Array, Array]:
+    """Lengths of the bit sets over codes of the category splits, and the sets one after another."""
     pieces = [np.empty(0, WORD)]
-    for node in np.flatnonzero(category):
-        column = int(feature[node])
-        n_codes = int(codes.n_codes[column])
+    for node in np.flatnonzero(asked.of_categories):
+        n_codes = int(codes.n_codes[asked.feature[node]])
         words = member[node, : -(-n_codes // WORD_BITS)].copy()
         if n_codes % WORD_BITS:  # the bit behind the last category stands for missing
             words[-1] &= WORD((1 << (n_codes % WORD_BITS)) - 1)
         pieces.append(words)
-        n_words[node] = len(words)
-    return n_words, np.concatenate(pieces)
+    return np.array([len(words) for words in pieces[1:]], np.int64), np.concatenate(pieces)
 
 
 def _impurities(columns: dict[str, Array], penalty: Array, rules: BoostRules) -> Array:

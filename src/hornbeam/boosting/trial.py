@@ -11,9 +11,9 @@ other one is clearly better: half of the rows, in large steps, is too rough a te
 The other one is given up where it falls behind, in either half.
 
 Nodes of small tables ask some of the features only (`boosting.defaults`), which is bad where
-few features of many matter. So trees of all features are tried, too, on the same halves, as long
-as they do not fall behind. They are taken if the loss gets lower by a twentieth; if the halves
-do not agree on that, in the mean of these and another two halves.
+few features of many matter. So trees of all features are tried, too, on the same halves. Where
+they would do good they are ahead early, so most of them are given up after five rounds. They are
+taken if the loss gets clearly lower.
 
 The rate does not follow ``n_estimators``: 50 rounds and 50 more would not be 100 at once.
 """
@@ -39,15 +39,27 @@ MOST_ROWS = 40_000  # more would only cost time
 TRIAL_RATE = 0.3
 TRIAL_ROUNDS = 50
 CLEARLY = 0.2  # of the least loss: a way to grow whose loss is larger by so much is worse
-BETTER = 0.05  # of the least loss: another share of the features must bring so much
-# After so many rounds a way to grow is given up if the usual one is ahead by this share. What
+BETTER = 0.03  # of the least loss: another share of the features must bring so much
+# After so many rounds a way to grow is given up if it is not ahead by this share. What
 # hangs on features together is learnt late, so the first look is a lenient one.
-LOOKS = {10: 0.05, 30: 0.0}
+LOOKS = {10: -0.05, 30: 0.0}
+# Another share of the features must be ahead by so much when the usual one is half-way, if that
+# one learns anything at all: its loss falls by a tenth.
+SOON_BETTER, LEARNT, LEAST_LOOK = 0.02, 0.1, 5
 GOAL = 75  # rounds to get there: fewer than 100, since half of the rows mislead sooner than all
 _TRIAL_KEY = 2  # tells these draws from others with the same seed
 
 SplitsOf = Callable[[TrainingRows, np.random.Generator], Splits]
-Losses = Callable[[TrainingRows, TrainingRows, str, float, "Array | None"], Array]
+
+
+class Leader(NamedTuple):
+    """What another way to grow is compared with: losses, and by how much it must be ahead when."""
+
+    curve: Array
+    looks: dict[int, float]
+
+
+Losses = Callable[[TrainingRows, TrainingRows, str, float, "Leader | None"], Array]
 
 
 class Pace(NamedTuple):
@@ -80,7 +92,7 @@ def find_pace(
         perhaps another one.
     losses : callable(learnt, watched, growth, share, leader) -> float64 array
         Boosts some rows, and tells the loss of others after each round (`watched_losses`);
-        gives up early if it falls behind another such curve, unless that is None.
+        gives up early if it falls behind a leader, unless there is None.
     seed : int
     """
     n_rows, random = len(rows.target), np.random.default_rng([seed, _TRIAL_KEY])
@@ -97,19 +109,13 @@ def find_pace(
     if not tells(np.mean(curves, axis=0)):
         return unknown  # half of the rows could not be learnt from
     for rival in growths[1:]:
-        raced = _race(halves, losses, rival, share, curves)
+        raced = _race(halves, losses, rival, share, [Leader(curve, LOOKS) for curve in curves])
         if raced is not None and _is_clearly_better(raced, curves):
             growth, curves = rival, raced
     for rival_share in shares[1:]:
-        raced = _race(halves, losses, growth, rival_share, curves)
-        if raced is None:
-            continue
-        gains = _gains(curves, raced)
-        if len(set(gains > BETTER)) > 1:  # the two halves do not agree: another pair of them
-            more = _halve(rows, splits, random)
-            pair = (_curves(more, losses, growth, each) for each in (share, rival_share))
-            gains = np.append(gains, _gains(*pair))
-        if gains.mean() > BETTER:
+        leaders = [Leader(curve, early_looks(curve)) for curve in curves]
+        raced = _race(halves, losses, growth, rival_share, leaders)
+        if raced is not None and _gains(curves, raced).mean() > BETTER:
             share, curves = rival_share, raced
     distance = TRIAL_RATE * (1 + int(np.argmin(np.mean(curves, axis=0))))
     # what half of 40,000 rows cannot bear, a million may
@@ -139,13 +145,13 @@ def _race(
     losses: Losses,
     growth: str,
     share: float,
-    leaders: Sequence[Array],
+    leaders: Sequence[Leader],
 ) -> list[Array] | None:
     """The curves of another way to grow; None where it was given up in one of the halves."""
     curves: list[Array] = []
     for (learnt, watched), leader in zip(halves, leaders, strict=True):
         curves.append(losses(learnt, watched, growth, share, leader))
-        if len(curves[-1]) < len(leader):
+        if len(curves[-1]) < len(leader.curve):
             return None
     return curves
 
@@ -174,7 +180,7 @@ def watched_losses(
     order: int,
     seed: int,
     n_jobs: int | None,
-    leader: Array | None = None,
+    leader: Leader | None = None,
 ) -> Array:
     """The loss of the watched rows after each round of a trial, up to where it is given up."""
     losses: list[float] = []
@@ -188,9 +194,19 @@ def watched_losses(
     return np.array(losses)
 
 
-def falls_behind(losses: Sequence[float], leader: Array) -> bool:
-    """Whether some losses did not get as low as another curve in as many rounds."""
-    if len(losses) not in LOOKS:
+def early_looks(curve: Array) -> dict[int, float]:
+    """When another share of the features must be ahead of such losses, and by how much."""
+    fall = float(curve[0] - curve.min())
+    if not fall > LEARNT * abs(float(curve[0])):
+        return LOOKS
+    half_way = 1 + int(np.argmax(curve <= curve[0] - fall / 2.0))
+    return LOOKS | {max(half_way, LEAST_LOOK): SOON_BETTER}
+
+
+def falls_behind(losses: Sequence[float], leader: Leader) -> bool:
+    """Whether some losses did not get lower than the leader's in as many rounds."""
+    n_rounds = len(losses)
+    if n_rounds not in leader.looks:
         return False
-    (gain,) = _gains([leader[: len(losses)]], [np.array(losses)])
-    return bool(gain <= -LOOKS[len(losses)])
+    (gain,) = _gains([leader.curve[:n_rounds]], [np.array(losses)])
+    return bool(gain <= leader.looks[n_rounds])

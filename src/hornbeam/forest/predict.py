@@ -19,7 +19,7 @@ from hornbeam.kernels.forest import (
 )
 from hornbeam.runtime.team import thread_count
 from hornbeam.runtime.views import make_slots, remembered_slots
-from hornbeam.tree.predict import Cells, Outputs, check_width, send_down
+from hornbeam.tree.predict import Cells, Outputs, cells_of, check_width, send_down
 from hornbeam.tree.sets import SharedCodes
 
 # Rows that one call of the kernel is given. The more, the more often a node is used again
@@ -72,6 +72,10 @@ class Walks:
         the trees that it was not left out of.
         """
         check_width(matrix.shape[1], self.n_columns)
+        n_all, coded = matrix.shape[0], len(self._coded_columns) > 0
+        if n_all <= FEW_ROWS and type(matrix) is np.ndarray and bags is None and not coded:
+            cells = cells_of(matrix)  # a row takes seven microseconds, with no time for more
+            return self._walk(cells, 0, n_all, first, last, checked, scores, nodes, None, None)
         seconds_per_row = float(self._seconds[first:last].sum())
         itemsize = _KEY_BYTES.get(matrix.dtype.char, 8)
 
@@ -88,7 +92,7 @@ class Walks:
             return self._walk(cells, first_row, last_row, first, last, checked, *outputs)
 
         outputs = (scores, nodes, bags, votes)
-        prepare = self._coded if len(self._coded_columns) else None
+        prepare = self._coded if coded else None
         return send_down(matrix, walk, outputs, n_jobs, seconds_per_row, chunk_rows, prepare)
 
     def _walk(
@@ -105,13 +109,13 @@ class Walks:
         votes: Array | None,
     ) -> bool:
         """Send neighbouring rows down the trees ``first:last``."""
-        n_rows, itemsize = last_row - first_row, cells.flat.itemsize
+        flat, n_rows, itemsize = cells[0], last_row - first_row, cells[0].itemsize
         n_values = 0 if scores is None else self.n_values
         flat_scores = _NO_SCORES if scores is None else scores.reshape(-1)
         flat_nodes = _NO_NODES if nodes is None else nodes.reshape(-1)
         flat_bags = _NO_BAGS if bags is None else np.ascontiguousarray(bags.T).reshape(-1)
         own = self._own_room()
-        usual = (cells.row_step, cells.column_step, cells.n_columns, checked, n_values, first, last)
+        usual = (*cells[1:], checked, n_values, first, last)
         if n_rows <= FEW_ROWS and bags is None:  # no block is made of so few
             task = remembered_slots(ForestTask, *usual, first_row, last_row, FEW_ROWS)
             block = _NO_BLOCK[itemsize]
@@ -133,7 +137,7 @@ class Walks:
             n_keys = 2 * max(1, self.n_columns) * n_rows if copied else 0
             block = np.empty(n_keys, _KEYS[itemsize])
         finite: bool = predict_forest(
-            cells.flat, self.slots, task, block, own.slots, flat_scores, flat_nodes, flat_bags,
+            flat, self.slots, task, block, own.slots, flat_scores, flat_nodes, flat_bags,
             _NO_NODES if votes is None else votes,
         )  # fmt: skip
         return finite

@@ -16,7 +16,6 @@ at hand, a block cuts between these. So few rows often share a bin, and could no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from numba import float64, int64, uint8, uint64
@@ -38,16 +37,14 @@ from hornbeam.kernels.lanes import (
 from hornbeam.kernels.order import merge_sort
 from hornbeam.kernels.pieces import first_row_of, next_piece, page_of
 from hornbeam.kernels.settle import add_children, note_gain, note_split, summarise
-from hornbeam.kernels.split import ask_about_node, beats, may_split, nothing_better
+from hornbeam.kernels.split import ask_about_node, may_split, nothing_better
 from hornbeam.kernels.split_bin_categories import (
     WIDTH,
     category_of,
-    make_sides_judge,
     note_group,
     shares_differ,
     values_differ,
 )
-from hornbeam.kernels.split_bins import ROW_UNIT, allows, keep_split
 from hornbeam.kernels.split_categories import cut_means, draw_class, may_differ
 from hornbeam.kernels.split_cuts import draw_cut
 from hornbeam.kernels.split_random import (
@@ -78,6 +75,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
+from hornbeam.kernels.sums import ROW_UNIT
 from hornbeam.runtime.atomics import count_bits, trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature
@@ -361,50 +359,39 @@ def part_value_groups(slots, feature, node, here, missing):
 # --- growth ----------------------------------------------------------------------------
 
 
-def make_block_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """A kernel that keeps a split if it is the best so far, and says so.
+def make_block_judge(judge: Any, variant: str | None) -> Any:
+    """A kernel that keeps a split by classes if it is the best so far, and says so.
 
-    ``score`` as in `scan.make_class_scan`. The sets are those of the rows of a node, on the left,
-    and without a value.
+    ``judge`` is that of `scan.make_cut_judge`. The sets are those of the rows of a node, on the
+    left, and without a value.
     """
-    judge = make_sides_judge(score, variant)
 
     def judge_block(slots, feature, desk_at, here, left, missing):
         problem, scratch = load_problem(slots, PROBLEM_AT), load_scratch(slots, SCRATCH_AT)
+        of_left, zero, desk = scratch.left, int64(0), load_desk(slots, desk_at)
         for k in range(scratch.ask.n_totals):
-            scratch.left[k] = float64(count_bits(left & scratch.block_classes[k]))
-        counted, rank = (count_bits(here), count_bits(left), count_bits(missing)), int64(0)
-        side, desk = int64(left & missing != uint64(0)), load_desk(slots, desk_at)
-        return judge(problem, scratch, feature, counted, side, int64(0), desk, rank)
+            of_left[k] = float64(count_bits(left & scratch.block_classes[k]))
+        counted = (count_bits(here), count_bits(left), count_bits(missing))
+        side = int64(left & missing != uint64(0))
+        return judge(problem, scratch, feature, of_left, counted, side, zero, desk, zero)
 
     return step(JudgeBlock, variant)(judge_block)
 
 
-def make_value_block_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """`make_block_judge` by moments; ``score`` as in `scan.make_moment_scan`."""
+def make_value_block_judge(judge: Any, variant: str | None) -> Any:
+    """`make_block_judge` by moments."""
 
     def judge_value_block(slots, feature, desk_at, here, left, missing):
         problem, scratch = load_problem(slots, PROBLEM_AT), load_scratch(slots, SCRATCH_AT)
-        desk, stats, total = load_desk(slots, desk_at), scratch.block_stats, scratch.total
+        stats, zero, desk = scratch.block_stats, int64(0), load_desk(slots, desk_at)
         of_left = (
             sum_values(stats, 0, left),
             sum_values(stats, BLOCK_LANES, left),
             sum_values(stats, 2 * BLOCK_LANES, left),
         )
-        of_right = (total[0] - of_left[0], total[1] - of_left[1], total[2] - of_left[2])
-        n_rows, n_left, rank = count_bits(here), count_bits(left), int64(0)
-        min_leaf, min_weight = problem.rules.min_leaf, scratch.ask.min_weight
-        if not allows(min_leaf, min_weight, n_rows, n_left, of_left[0], of_right[0]):
-            return False
-        value = score(of_left, of_right, 1)
-        if not beats(desk, rank, feature, value):
-            return False
-        # a missing value seen later goes with the larger side
-        side = int64(2 * n_left > n_rows)
-        if missing != uint64(0):
-            side = int64(left & missing != uint64(0))
-        keep_split(desk, rank, feature, value, int64(0), side, math.nan)
-        return True
+        counted = (count_bits(here), count_bits(left), count_bits(missing))
+        side = int64(left & missing != uint64(0))
+        return judge(problem, scratch, feature, of_left, counted, side, zero, desk, zero)
 
     return step(JudgeBlock, variant)(judge_value_block)
 

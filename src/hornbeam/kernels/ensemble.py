@@ -23,8 +23,14 @@ from llvmlite import ir
 from numba import int64, types, uint32, uint64
 from numba.extending import intrinsic
 
-from hornbeam.dtypes import MULTIWAY, PLANE, SUBSET, THRESHOLD, WORD_BITS
-from hornbeam.kernels.traverse import FEATURE_MASK, holds_infinite, is_listed
+from hornbeam.dtypes import PLANE, THRESHOLD, WORD_BITS
+from hornbeam.kernels.traverse import (
+    FEATURE_MASK,
+    LANES,
+    branch_of_category,
+    holds_infinite,
+    walk_in_step,
+)
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, kernel, part
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U4, U8, bare, data_of
@@ -34,7 +40,6 @@ CHUNK_BITS = 32
 ALL_BITS = 2**32 - 1
 GROUP = 16  # rows of a block are padded to a multiple of this
 _WIDE_GROUP = 64
-_WALKERS = 8  # rows that walk in step
 
 # How the leaf of a row is found, for each tree.
 BY_BITS, BY_STEPS, BY_QUESTIONS = 0, 1, 2
@@ -46,6 +51,7 @@ class Packed(NamedTuple):
     n_trees: int
     n_used: int  # columns of a block
     n_values: int  # of a leaf
+    by_row: bool  # the values of a row lie side by side in a block: all is walked by questions
     # one entry per tree
     method: U1
     first_chunk: I8  # and one more at the end
@@ -203,6 +209,12 @@ _sift_wide = _make_sift(2, _WIDE_GROUP // 2)
 def fill_block(values, task, packed, start, end, block):
     """Copy the columns that the trees ask, for the rows from start to end."""
     row_step, column_step, width = task.row_step, task.column_step, task.width
+    if packed.by_row:
+        for lane in range(end - start):
+            for column in range(packed.n_used):
+                place = (start + lane) * row_step + int64(packed.used[column]) * column_step
+                block[lane * packed.n_used + column] = values[place]
+        return
     for column in range(packed.n_used):
         first = start * row_step + int64(packed.used[column]) * column_step
         for lane in range(end - start):
@@ -268,66 +280,47 @@ def find_by_bits(packed, cuts, tree, block, width, n_lanes, bits, leaves):
 def find_by_steps(packed, tree, block, width, n_lanes, leaves):
     """Leaf of each row of a block, walking; for trees with thresholds only."""
     root = packed.root[tree]
-    for group in range(0, n_lanes, _WALKERS):
-        for lane in range(group, group + _WALKERS):
-            leaves[lane] = root
-        moving = int64(1)
-        while moving != 0:
-            moving = int64(0)
-            for walker in range(_WALKERS):
-                node = int64(leaves[group + walker])
-                flags = int64(packed.link[4 * node + 3])
-                x = block[(flags & FEATURE_MASK) * width + group + walker]
-                right = int64(x > packed.threshold[2 * node]) | (int64(x != x) & (flags >> 30))
-                target = int64(packed.link[4 * node + 2]) + right
-                moving |= target ^ node
-                leaves[group + walker] = target
+    for group in range(0, n_lanes, LANES):
+        walk_in_step(
+            block, group, 1, width, LANES, packed.threshold, packed.link, root, leaves, group
+        )
     for lane in range(n_lanes):
         leaves[lane] = packed.leaf_of_node[int64(leaves[lane])]
 
 
 @inlined
-def beyond_plane(packed, node, block, width, lane):
+def beyond_plane(packed, node, block, origin, step):
     """Whether the weighted sum of a node's terms is above its threshold (0 or 1)."""
     total = 0.0
     for term in range(packed.first_term[node], packed.first_term[node + 1]):
-        x = block[int64(packed.term_column[term]) * width + lane]
+        x = block[origin + int64(packed.term_column[term]) * step]
         total += packed.term_weight[term] * x if x == x else packed.term_missing[term]
     return int64(total > packed.threshold[2 * node])
 
 
-@inlined
-def branch_of_category(packed, kind, node, category):
-    """Branch of a known category at a node that asks for categories."""
-    words = packed.set_start[node]
-    if kind == SUBSET:
-        word = packed.set_words[words + (category >> 6)]
-        return int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
-    if kind == MULTIWAY:
-        return category
-    missing = int64(packed.missing[node])
-    listed = is_listed(packed.set_words, words, packed.set_start[node + 1], category)
-    return int64(1) - missing if listed else missing
-
-
 @part
-def find_by_questions(packed, tree, block, width, n_lanes, leaves):
+def find_by_questions(packed, tree, block, width, n_rows, leaves):
     """Leaf of each row of a block, walking; for every kind of split."""
-    for lane in range(n_lanes):
+    step = 1 if packed.by_row else width
+    for lane in range(n_rows):
+        origin = lane * packed.n_used if packed.by_row else lane
         node = packed.root[tree]
         target = int64(packed.link[4 * node + 2])
         while target != node:
             kind = packed.kind[node]
             if kind == PLANE:
-                branch = beyond_plane(packed, node, block, width, lane)
+                branch = beyond_plane(packed, node, block, origin, step)
             else:
-                x = block[int64(packed.link[4 * node + 3] & FEATURE_MASK) * width + lane]
+                x = block[origin + int64(packed.link[4 * node + 3] & FEATURE_MASK) * step]
                 branch = int64(packed.missing[node])
                 threshold = packed.threshold[2 * node]
                 if kind == THRESHOLD:
                     branch = int64(x > threshold) if x == x else branch
                 elif x >= 0 and x < threshold:
-                    branch = branch_of_category(packed, kind, node, int64(x))
+                    first, last = packed.set_start[node], packed.set_start[node + 1]
+                    branch = branch_of_category(
+                        kind, packed.set_words, first, last, branch, int64(x)
+                    )
             node = target + branch
             target = int64(packed.link[4 * node + 2])
         leaves[lane] = packed.leaf_of_node[node]
@@ -386,7 +379,7 @@ def predict_rows(values, cuts, slots, task, block, bits, leaves, scores, nodes):
             elif method == BY_STEPS:
                 find_by_steps(packed, tree, block, width, n_lanes, leaves)
             else:
-                find_by_questions(packed, tree, block, width, n_lanes, leaves)
+                find_by_questions(packed, tree, block, width, n_rows, leaves)
             if n_scores != 0:
                 add_values(packed, tree, leaves, n_rows, start, n_scores, scores)
             else:

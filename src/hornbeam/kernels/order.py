@@ -11,6 +11,15 @@ from __future__ import annotations
 from numba import int64, uint32, uint64
 
 from hornbeam.dtypes import MISSING_BIN, MISSING_RANK
+from hornbeam.kernels.collect import (
+    COPIED_CELLS,
+    N_COPIES,
+    join_copies,
+    make_collector,
+    note_all,
+    note_code,
+    words_of,
+)
 from hornbeam.kernels.pieces import column_of, next_piece
 from hornbeam.kernels.state import (
     PROBLEM_AT,
@@ -28,7 +37,6 @@ from hornbeam.runtime.kernel import inlined, part, step
 INSERTION_LIMIT = 24
 MAX_DIGIT_BITS = 11
 RADIX_COUNTERS = 1 << MAX_DIGIT_BITS
-COPIED_CELLS = 1024
 ENTRY_MASK = 0xFFFFFFFF  # the entry's half of a key
 
 
@@ -146,72 +154,72 @@ def note_codes(problem, scratch, feature, n_rows):
     n_codes = problem.n_codes[feature]
     note = n_codes * problem.sums.n_classes > n_rows
     if not note:
-        for word in range((n_codes >> 6) + 1):
-            scratch.occupied[word] = ~uint64(0)
+        note_all(scratch.occupied, n_codes)
     return note
+
+
+@inlined
+def add_label(into, seen, copy, code, j):
+    """Count a row of a class, and note its code if it is worth noting."""
+    cell_rows, n_classes, labels, occupied, note, distance = into
+    if note:
+        note_code(occupied, code)
+    cell_rows[copy * distance + code * n_classes + labels[j]] += 1
+    return seen
+
+
+@inlined
+def add_stats(into, seen, copy, code, j):
+    """... or add its statistics."""
+    (labels, stats, cell_rows, cell_sums, occupied), (n_classes, n_labels, n_stats, note) = into
+    if note:
+        note_code(occupied, code)
+    cell = code * n_classes + labels[j] if n_labels == 1 else code
+    cell_rows[cell] += 1
+    for s in range(n_stats):
+        cell_sums[cell * n_stats + s] += stats[j * n_stats + s]
+    return seen
+
+
+collect_byte_labels = make_collector(add_label, copies=N_COPIES)
+collect_word_labels = make_collector(add_label, words_of, N_COPIES)
+collect_byte_stats = make_collector(add_stats)
+collect_word_stats = make_collector(add_stats, words_of)
 
 
 @step(CountCells)
 def count_labels(slots, feature, first, last):
     """Histogram of a node's rows, each of weight 1: a cell per (code, class).
 
-    Missing values have the cells after those of the last code. Neighbouring rows often fall
-    into the same cell, and an addition to a cell has to wait for the one before it. Few
-    cells are therefore counted in four copies in turn.
+    Missing values have the cells after those of the last code.
     """
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
     scratch = load_scratch(slots, SCRATCH_AT)
-    cell_rows, occupied = scratch.cell_rows, scratch.occupied
-    n_codes, n_classes = problem.n_codes[feature], problem.sums.n_classes
-    row, labels, as_bytes = rows.row, rows.labels, problem.as_bytes
-    note = note_codes(problem, scratch, feature, last - first)
-    span = (n_codes + 1) * n_classes
-    step = span if 4 * span <= COPIED_CELLS and not note else 0
-    begin = first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, ranks, offset = page.bins, page.ranks, column_of(page, feature)
-        if note:
-            for j in range(begin, end):
-                code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-                code = min(code, n_codes)
-                occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-                cell_rows[code * n_classes + labels[j]] += 1
-        else:
-            for j in range(begin, end):
-                code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-                cell_rows[(j & 3) * step + min(code, n_codes) * n_classes + labels[j]] += 1
-        begin = end
-    if step > 0:
-        for cell in range(span):
-            for copy in range(1, 4):
-                cell_rows[cell] += cell_rows[copy * step + cell]
-                cell_rows[copy * step + cell] = 0
+    cells, n_codes, n_classes = scratch.cell_rows, problem.n_codes[feature], problem.sums.n_classes
+    note, span = note_codes(problem, scratch, feature, last - first), (n_codes + 1) * n_classes
+    distance = span if N_COPIES * span <= COPIED_CELLS and not note else 0
+    into = (cells, n_classes, rows.labels, scratch.occupied, note, distance)
+    if problem.as_bytes:
+        collect_byte_labels(problem, rows.row, feature, first, last, n_codes, into, 0)
+    else:
+        collect_word_labels(problem, rows.row, feature, first, last, n_codes, into, 0)
+    if distance > 0:
+        join_copies(cells, span, distance, N_COPIES)
 
 
 @step(CountCells)
 def count_sums(slots, feature, first, last):
     """Histogram of a node's rows: a cell per (code, class), or per code for moments."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    scratch = load_scratch(slots, SCRATCH_AT)
-    n_stats, n_classes = problem.sums.n_stats, problem.sums.n_classes
-    n_codes, one_label = problem.n_codes[feature], problem.sums.n_labels == 1
-    sums, cell_rows, occupied = scratch.cell_sums, scratch.cell_rows, scratch.occupied
-    row, stats, as_bytes = rows.row, rows.stats, problem.as_bytes
-    note, begin = note_codes(problem, scratch, feature, last - first), first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, ranks, offset = page.bins, page.ranks, column_of(page, feature)
-        for j in range(begin, end):
-            code = int64(bins[offset + row[j]]) if as_bytes else int64(ranks[offset + row[j]])
-            code = min(code, n_codes)
-            if note:
-                occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cell = code * n_classes + rows.labels[j] if one_label else code
-            cell_rows[cell] += 1
-            for s in range(n_stats):
-                sums[cell * n_stats + s] += stats[j * n_stats + s]
-        begin = end
+    scratch, sums = load_scratch(slots, SCRATCH_AT), problem.sums
+    note, cells = note_codes(problem, scratch, feature, last - first), scratch.cell_rows
+    into = (rows.labels, rows.stats, cells, scratch.cell_sums, scratch.occupied)
+    shape = (sums.n_classes, sums.n_labels, sums.n_stats, note)
+    n_codes = problem.n_codes[feature]
+    if problem.as_bytes:
+        collect_byte_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
+    else:
+        collect_word_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
 
 
 @inlined

@@ -9,17 +9,13 @@ The array ``order`` is cut into blocks of one value per row of the node.
 
 from __future__ import annotations
 
-import math
-
 from numba import int64, uint64
 
 from hornbeam.kernels.order import ENTRY_MASK
-from hornbeam.kernels.scan import keeps_order
-from hornbeam.kernels.state import (
-    Scan,
-    Summarise,
-)
-from hornbeam.runtime.kernel import part, step
+from hornbeam.kernels.scan import make_key_scan
+from hornbeam.kernels.state import Summarise
+from hornbeam.kernels.sums import Sums
+from hornbeam.runtime.kernel import inlined, part, step
 
 # Blocks of ``order``.
 VALUES, ITEMS, SPARE, RANKS, TREE_WEIGHT, TREE_SUM, LOSS, LEFT_MEDIAN, RIGHT_MEDIAN = range(9)
@@ -151,9 +147,9 @@ def add_losses(keys, stats, order, n_keys, count, n_stats, first, last, step, ea
             order[LEFT_MEDIAN * count + place] = median
 
 
-@step(Scan)
-def scan_order(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
-    """Scan of the absolute error (see kernels/scan.py for the protocol)."""
+@inlined
+def open_order(labels, stats, class_start, total, start, left, right, order, ask, keys):
+    """Find the loss of both sides at every place; the weight on the left and the place are seen."""
     n_keys, count = ask.n_keys, ask.n_rows
     n_stats, n_outputs = ask.n_stats, ask.n_outputs
     missing_left, bounded = ask.start_rows > 0, ask.monotone != 0
@@ -173,32 +169,38 @@ def scan_order(keys, labels, stats, rows, class_start, total, start, left, right
             keys, stats, order, n_keys, count, n_stats,
             n_keys - 1, -1, -1, not missing_left, RIGHT_MEDIAN, bounded,
         )  # fmt: skip
-    left_rows = ask.start_rows
-    left_weight = ask.start_weight
-    best = -math.inf
-    for place in range(n_keys):
-        left_rows += 1
-        left_weight += stats[int64(keys[place] & uint64(ENTRY_MASK)) * n_stats]
-        if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
-            continue
-        right_weight = ask.weight - left_weight
-        if left_rows < ask.min_leaf or left_weight < ask.min_weight:
-            continue
-        if count - left_rows < ask.min_leaf or right_weight < ask.min_weight:
-            break
-        if ask.monotone != 0 and not keeps_order(
-            ask.monotone,
-            order[LEFT_MEDIAN * count + place],
-            order[RIGHT_MEDIAN * count + place],
-            ask.lower,
-            ask.upper,
-        ):
-            continue
-        if -order[LOSS * count + place] > best:
-            best = -order[LOSS * count + place]
-            ask.best_key = place
-            ask.best_rows = left_rows
-    return best
+    return (stats, n_stats), (order, count, ask.weight), (ask.start_weight, int64(-1))
+
+
+@inlined
+def add_to_order(entries, sides, seen, entry):
+    """Only the weight is summed."""
+    stats, n_stats = entries
+    return seen[0] + stats[entry * n_stats], seen[1] + 1
+
+
+@inlined
+def weigh_order(sides, seen):
+    """What is not on the left is on the right."""
+    return seen[0], sides[2] - seen[0]
+
+
+@inlined
+def medians(sides, seen, weights):
+    """Those of both sides."""
+    order, count, _ = sides
+    return order[LEFT_MEDIAN * count + seen[1]], order[RIGHT_MEDIAN * count + seen[1]]
+
+
+@inlined
+def judge_order(sides, seen, weights):
+    """Minus the loss."""
+    order, count, _ = sides
+    return -order[LOSS * count + seen[1]]
+
+
+order_sums = Sums(open_order, add_to_order, weigh_order, medians, judge_order)
+scan_order = make_key_scan(order_sums, "order statistics")
 
 
 @step(Summarise)

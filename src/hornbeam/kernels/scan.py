@@ -1,7 +1,8 @@
-"""Walk along the ordered entries of a node and score every place where it can be cut.
+"""Walk along the places where a node can be cut, and score every one of them.
 
-A scan is what is summed (class weights, moments, order statistics) times a criterion.
-The criterion is a small function that is compiled into the scan: `make_class_scan(gini)`.
+A scan is a walk (along ordered keys, along cells, or to one cut that was drawn) times what is
+summed (class weights, moments, order statistics, see kernels/sums.py) times a criterion. What is
+summed and the criterion are small functions that are compiled into the walk.
 Growing calls a scan by its address, so a user's own criterion runs at the speed of a
 built-in one and nothing else is compiled again.
 
@@ -19,11 +20,22 @@ from numba import float64, int64, uint64
 
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.order import ENTRY_MASK
+from hornbeam.kernels.split import keep_split
 from hornbeam.kernels.state import (
     Scan,
     Summarise,
 )
-from hornbeam.runtime.kernel import part, step
+from hornbeam.kernels.sums import Sums
+from hornbeam.runtime.atomics import trailing_zeros
+from hornbeam.runtime.kernel import inlined, part, part_of, step
+
+
+@inlined
+def allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
+    """Whether both sides of a cut are large enough."""
+    fewest = min(left_rows, node_rows - left_rows)
+    lightest = min(left_weight, right_weight)
+    return fewest >= min_leaf and lightest >= min_weight and lightest > 0.0
 
 
 @part
@@ -33,69 +45,114 @@ def keeps_order(direction, left_value, right_value, lower, upper):
     return inside and (left_value - right_value) * direction <= 0
 
 
-def make_class_scan(score: Callable[..., float], variant: str | None) -> Any:
-    """Scan of class weights.
+def make_key_scan(sums: Sums, variant: str | None) -> Any:
+    """Walk along the keys of a node: cuts lie between different codes."""
+    open_sides, add, weigh, values, judge, _ = sums
 
-    ``score(left, right, left_weight, right_weight, class_start, n_outputs, squares)``
-    judges a cut; ``squares`` are the sums of the squared class weights of both sides where
-    they are known without rounding errors (the weights are whole numbers), else negative.
-    """
-
-    def scan_classes(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
-        n_classes = ask.n_totals
-        for k in range(n_classes):
-            left[k] = start[k]
-        n_keys, n_labels = ask.n_keys, ask.n_labels
-        left_rows, node_rows = ask.start_rows, ask.n_rows
-        left_weight, weight = ask.start_weight, ask.weight
+    def scan_keys(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
+        entries, sides, seen = open_sides(
+            labels, stats, class_start, total, start, left, right, order, ask, keys
+        )
+        n_keys, node_rows, left_rows = ask.n_keys, ask.n_rows, ask.start_rows
         min_leaf, min_weight = ask.min_leaf, ask.min_weight
-        cells, monotone = ask.cells, ask.monotone
-        best = -math.inf
-        left_squares, right_squares = 0.0, 0.0
-        for k in range(n_classes):
-            right[k] = total[k] - left[k]
-            left_squares += left[k] * left[k]
-            right_squares += right[k] * right[k]
-        whole_weights = ask.whole_weights and n_labels == 1
+        cells, monotone, best = ask.cells, ask.monotone, -math.inf
         for place in range(n_keys):
             entry = int64(keys[place] & uint64(ENTRY_MASK))
-            entry_weight = stats[entry]
-            left_weight += entry_weight
             left_rows += rows[entry] if cells else 1
-            for output in range(n_labels):
-                label = labels[entry * n_labels + output]
-                before = left[label]
-                left[label] = before + entry_weight
-                # (a + w)^2 - a^2 and b^2 - (b - w)^2
-                left_squares += entry_weight * (2.0 * before + entry_weight)
-                right_squares -= entry_weight * (2.0 * right[label] - entry_weight)
-                right[label] = total[label] - left[label]
+            seen = add(entries, sides, seen, entry)
             if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
                 continue  # equal codes stay together
-            right_weight = weight - left_weight
-            if left_rows < min_leaf or left_weight < min_weight or left_weight <= 0.0:
+            weights = weigh(sides, seen)
+            if left_rows < min_leaf or weights[0] < min_weight or weights[0] <= 0.0:
                 continue
-            if node_rows - left_rows < min_leaf or right_weight < min_weight:
+            if node_rows - left_rows < min_leaf or weights[1] < min_weight or weights[1] <= 0.0:
                 break
-            if right_weight <= 0.0:
-                break
-            if monotone != 0 and not keeps_order(
-                monotone,
-                left[n_classes - 1] / left_weight,
-                right[n_classes - 1] / right_weight,
-                ask.lower,
-                ask.upper,
-            ):
-                continue
-            squares = (left_squares, right_squares) if whole_weights else (-1.0, -1.0)
-            value = score(left, right, left_weight, right_weight, class_start, n_labels, squares)
+            if monotone != 0:
+                low, high = values(sides, seen, weights)
+                if not keeps_order(monotone, low, high, ask.lower, ask.upper):
+                    continue
+            value = judge(sides, seen, weights)
             if value > best:
                 best = value
                 ask.best_key = place
                 ask.best_rows = left_rows
         return best
 
-    return step(Scan, variant)(scan_classes)
+    return step(Scan, variant)(scan_keys)
+
+
+def make_cell_scan(sums: Sums, variant: str | None) -> Any:
+    """Walk along the cells of the codes that a node has, of a histogram for bytes.
+
+    Returns the best score, the last code on the left and the rows there, and how many codes
+    there are. With ``clear`` the cells are left empty, but for that of missing values.
+    """
+    open_sides, add, weigh, values, judge, may_beat = sums
+
+    def scan_cells(problem, scratch, feature, node_rows, missing_left, clear):
+        cells, sides, seen, left_rows = open_sides(problem, scratch, feature, missing_left)
+        n_codes, occupied, ask = problem.n_codes[feature], scratch.occupied, scratch.ask
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
+        monotone = problem.monotone[feature]
+        best, best_code, best_rows, n_found = -math.inf, int64(-1), int64(0), 0
+        for word in range((n_codes >> 6) + 1):
+            bits = occupied[word]
+            if clear:
+                occupied[word] = uint64(0)
+            while bits != uint64(0):
+                code = (word << 6) + trailing_zeros(bits)
+                bits &= bits - uint64(1)
+                if code >= n_codes:
+                    break
+                rows_before = left_rows
+                seen, left_rows = add(cells, sides, seen, left_rows, code, clear)
+                if left_rows == rows_before:
+                    continue  # the code does not occur
+                n_found += 1
+                weights = weigh(sides, seen)
+                if not allows(min_leaf, min_weight, node_rows, left_rows, weights[0], weights[1]):
+                    continue
+                if not may_beat(sides, seen, weights, best):
+                    continue
+                if monotone != 0:
+                    low, high = values(sides, seen, weights)
+                    if not keeps_order(monotone, low, high, ask.lower, ask.upper):
+                        continue
+                value = judge(sides, seen, weights)
+                if value > best:
+                    best, best_code, best_rows = value, code, left_rows
+        return best, best_code, best_rows, n_found
+
+    return part_of(scan_cells, variant)
+
+
+def make_cut_judge(sums: Sums, variant: str | None) -> Any:
+    """Keep the one cut that is drawn, or one split of categories, if it is the best so far.
+
+    ``left`` is what the left side sums to, ``counted`` are the rows of the node, on the left and
+    without a value; with some of these ``missing_left`` says where they are. Returns whether it
+    is the best; its threshold is not known here.
+    """
+    open_sides, _, weigh, values, judge, _ = sums
+
+    def judge_cut(problem, scratch, feature, left, counted, missing_left, cut, desk, rank):
+        node_rows, left_rows, n_missing = counted
+        ask, monotone = scratch.ask, problem.monotone[feature]
+        sides, seen = open_sides(problem, scratch, left)
+        weights = weigh(sides, seen)
+        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
+        if not allows(min_leaf, min_weight, node_rows, left_rows, weights[0], weights[1]):
+            return False
+        if monotone != 0:
+            low, high = values(sides, seen, weights)
+            if not keeps_order(monotone, low, high, ask.lower, ask.upper):
+                return False
+        # a missing value seen later goes with the larger side
+        side = missing_left if n_missing > 0 else int64(2 * left_rows > node_rows)
+        value = judge(sides, seen, weights)
+        return keep_split(desk, rank, feature, value, cut, side, math.nan)
+
+    return part_of(judge_cut, variant)
 
 
 def make_class_summary(impurity: Callable[..., float], variant: str | None) -> Any:
@@ -129,49 +186,6 @@ def make_class_summary(impurity: Callable[..., float], variant: str | None) -> A
         return impurity(total, weight, class_start, n_labels)
 
     return step(Summarise, variant)(sum_classes)
-
-
-def make_moment_scan(score: Callable[..., float], variant: str | None) -> Any:
-    """Scan of moments (weight, sums, sums of squares); ``score(left, right, n_outputs)``."""
-
-    def scan_moments(keys, labels, stats, rows, class_start, total, start, left, right, order, ask):
-        n_keys, n_stats, n_outputs = ask.n_keys, ask.n_stats, ask.n_outputs
-        for s in range(n_stats):
-            left[s] = start[s]
-        left_rows, node_rows = ask.start_rows, ask.n_rows
-        min_leaf, min_weight = ask.min_leaf, ask.min_weight
-        cells, monotone = ask.cells, ask.monotone
-        best = -math.inf
-        for place in range(n_keys):
-            entry = int64(keys[place] & uint64(ENTRY_MASK))
-            left_rows += rows[entry] if cells else 1
-            for s in range(n_stats):
-                left[s] += stats[entry * n_stats + s]
-            if place + 1 < n_keys and keys[place] >> uint64(32) == keys[place + 1] >> uint64(32):
-                continue  # equal codes stay together
-            right[0] = total[0] - left[0]
-            if left_rows < min_leaf or left[0] < min_weight or left[0] <= 0.0:
-                continue
-            if node_rows - left_rows < min_leaf or right[0] < min_weight or right[0] <= 0.0:
-                break
-            for s in range(1, n_stats):
-                right[s] = total[s] - left[s]
-            if monotone != 0 and not keeps_order(
-                monotone,
-                left[1] / left[0],
-                right[1] / right[0],
-                ask.lower,
-                ask.upper,
-            ):
-                continue
-            value = score(left, right, n_outputs)
-            if value > best:
-                best = value
-                ask.best_key = place
-                ask.best_rows = left_rows
-        return best
-
-    return step(Scan, variant)(scan_moments)
 
 
 def make_moment_summary(impurity: Callable[..., float], variant: str | None) -> Any:

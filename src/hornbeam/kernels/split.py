@@ -213,6 +213,19 @@ def beats(desk, rank, feature, score):
     return score > best_score + tie or (feature < best_feature and score >= best_score - tie)
 
 
+@inlined
+def keep_split(desk, rank, feature, score, cut, missing_left, threshold):
+    """Keep a split if it is this thread's best so far; returns whether it is."""
+    better = beats(desk, rank, feature, score)
+    if better:
+        desk.best_score[rank] = score
+        desk.best_feature[rank] = feature
+        desk.best_cut[rank] = cut
+        desk.best_missing_left[rank] = missing_left
+        desk.best_threshold[rank] = threshold
+    return better
+
+
 @part
 def try_cuts(problem, rows, scratch, feature, threshold, rank, desk, first_side):
     """Scan the present key list for both sides of the missing values; keep the best.

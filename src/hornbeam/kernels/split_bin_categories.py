@@ -9,16 +9,12 @@ class weights have one of their own (kernels/split_random_categories.py).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from numba import float64, int64, uint64
 
 from hornbeam.kernels.order import merge_sort
-from hornbeam.kernels.pieces import column_of, next_piece
-from hornbeam.kernels.split import beats
-from hornbeam.kernels.split_bins import WEIGHT_MASK, allows, keep_split
+from hornbeam.kernels.split_bins import collect_moments
 from hornbeam.kernels.split_categories import (
     cut_means,
     draw_subset,
@@ -43,9 +39,12 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
+from hornbeam.kernels.sums import WEIGHT_MASK
 from hornbeam.runtime.atomics import trailing_zeros
 from hornbeam.runtime.kernel import inlined, part, part_of, step
 from hornbeam.runtime.random import derive_for_feature
+
+EVERY = -1  # cut of an order of groups is tried
 
 # --- groups ----------------------------------------------------------------------------
 
@@ -171,67 +170,65 @@ def clear_class_groups(scratch, n_groups, n_codes, n_classes):
         scratch.cell_words[n_codes * n_classes + k] = 0
 
 
-def make_sides_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """Score one split of the categories; ``score`` as in `scan.make_class_scan`."""
-
-    def judge_sides(problem, scratch, feature, counted, missing_left, place, desk, rank):
-        """Keep a split whose class weights on the left are in ``left`` if it is the best.
-
-        ``counted`` are the rows of the node, on the left, and without a value.
-        """
-        node_rows, left_rows, n_missing = counted
-        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
-        left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
-        for k in range(scratch.ask.n_totals):
-            right[k] = total[k] - left[k]
-            left_weight += left[k]
-            left_squares += left[k] * left[k]
-            right_squares += right[k] * right[k]
-        right_weight = ask.weight - left_weight
-        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
-        if not allows(min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight):
-            return False
-        span = scratch.class_span if scratch.ask.anew else problem.class_start
-        squares = (left_squares, right_squares)
-        value = score(left, right, left_weight, right_weight, span, 1, squares)
-        if not beats(desk, rank, feature, value):
-            return False
-        # a missing value seen later goes with the larger side
-        side = missing_left if n_missing > 0 else int64(2 * left_rows > node_rows)
-        keep_split(desk, rank, feature, value, place, side, math.nan)
-        return True
-
-    return part_of(judge_sides, variant)
+@inlined
+def open_class_groups(problem, scratch, feature, missing_left):
+    """Class weights of the left side, and rows and weight of all classes in one word."""
+    n_classes, words, left = scratch.ask.n_totals, scratch.cell_words, scratch.left
+    content = int64(0)
+    for k in range(n_classes):
+        added = words[problem.n_codes[feature] * n_classes + k] if missing_left else 0
+        left[k] = float64(added & WEIGHT_MASK)
+        content += added
+    return left, content
 
 
-def make_class_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_class_scan`."""
-    judge = make_sides_judge(score, variant)
+@inlined
+def add_class_group(scratch, left, content, group):
+    """Bring the cells of a group to the left side."""
+    n_classes, words = scratch.ask.n_totals, scratch.cell_words
+    for k in range(n_classes):
+        added = words[group * n_classes + k]
+        left[k] += float64(added & WEIGHT_MASK)
+        content += added
+    return left, content
 
-    def try_order(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank):
-        """Score every cut of the groups in their order."""
-        n_classes, words, left = scratch.ask.n_totals, scratch.cell_words, scratch.left
-        missing_at = problem.n_codes[feature] * n_classes
+
+@inlined
+def rows_of_classes(content):
+    """The upper half of a word."""
+    return content >> 32
+
+
+def make_group_scan(sums: Any, judge: Any, variant: str | None) -> Any:
+    """Walk along groups of categories in their order.
+
+    ``sums`` are three functions: ``open`` puts on the left what is there before, maybe the missing
+    values, ``add`` brings a group there, and ``rows`` tells how many rows are there.
+    """
+    open_left, add, rows_of = sums
+
+    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
+        """Judge EVERY cut, or ``only`` that one behind so many groups."""
         best_cut = int64(-1)
-        for missing_left in range(1 + (n_missing > 0)):
-            content = int64(0)
-            for k in range(n_classes):
-                added = words[missing_at + k] if missing_left else 0
-                left[k] = float64(added & WEIGHT_MASK)
-                content += added
-            for place in range(n_groups):
-                start = scratch.group_order[place] * n_classes
-                for k in range(n_classes):
-                    added = words[start + k]
-                    left[k] += float64(added & WEIGHT_MASK)
-                    content += added
-                counted = (node_rows, content >> 32, n_missing)
-                if judge(problem, scratch, feature, counted, missing_left, place, desk, rank):
+        for missing_left in range(1 + (n_missing > 0 and only < 0)):
+            left, content = open_left(problem, scratch, feature, missing_left)
+            for place in range(n_groups if only < 0 else only):
+                left, content = add(scratch, left, content, scratch.group_order[place])
+                if only >= 0 and place + 1 < only:
+                    continue
+                counted = (node_rows, rows_of(content), n_missing)
+                if judge(problem, scratch, feature, left, counted, missing_left, place, desk, rank):
                     best_cut = place
         if best_cut >= 0:
             note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
 
-    try_groups = part_of(try_order, variant)
+    return part_of(try_order, variant)
+
+
+def make_class_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
+    class_groups = (open_class_groups, add_class_group, rows_of_classes)
+    try_groups = make_group_scan(class_groups, judge, variant)
 
     def search_class_categories(slots, node, feature, rank, desk_at):
         problem = load_problem(slots, PROBLEM_AT)
@@ -252,7 +249,7 @@ def make_class_category_search(score: Callable[..., float], variant: str | None)
         else:
             listed = False
         if listed:
-            try_groups(problem, scratch, feature, n_groups, n_missing, node_rows, desk, rank)
+            try_groups(problem, scratch, feature, n_groups, EVERY, n_missing, node_rows, desk, rank)
         clear_class_groups(scratch, n_groups, n_codes, n_classes)
         if varies and not listed:
             return general(slots, node, feature, rank, desk_at)
@@ -269,18 +266,9 @@ WIDTH = 4  # of a cell: rows, weight, sum and second moment
 @inlined
 def list_value_groups(problem, rows, scratch, feature, first, last):
     """Fill the cells of a node, and list the categories that it has; returns how many."""
-    n_codes, row, stats = problem.n_codes[feature], rows.row, rows.stats
-    cells, occupied, begin = scratch.cell_sums, scratch.occupied, first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        for j in range(begin, end):
-            code = min(int64(bins[offset + row[j]]), n_codes)
-            occupied[code >> 6] |= uint64(1) << uint64(code & 63)
-            cells[WIDTH * code] += 1.0
-            for k in range(3):
-                cells[WIDTH * code + 1 + k] += stats[3 * j + k]
-        begin = end
+    n_codes, cells = problem.n_codes[feature], scratch.cell_sums
+    into = (cells, scratch.occupied, rows.stats)
+    collect_moments(problem, rows.row, feature, first, last, n_codes, into, 0)
     n_groups = list_occupied(scratch, n_codes)
     for group in range(n_groups):
         cell = WIDTH * category_of(scratch, group)
@@ -305,45 +293,34 @@ def values_differ(problem, scratch, n_groups, n_rows):
     return is_clear(between - common, total - common, n_rows, n_groups)
 
 
-def make_moment_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_moment_scan`."""
+@inlined
+def open_moment_groups(problem, scratch, feature, missing_left):
+    """Moments of the left side, and how many rows are there."""
+    cells, cell = scratch.cell_sums, WIDTH * problem.n_codes[feature]
+    left, rows = (0.0, 0.0, 0.0), 0.0
+    if missing_left:
+        left, rows = (cells[cell + 1], cells[cell + 2], cells[cell + 3]), cells[cell]
+    return left, rows
 
-    def try_order(problem, scratch, feature, n_groups, only, n_missing, node_rows, desk, rank):
-        """Score the groups in their order: every cut, or if ``only`` >= 0 that one."""
-        cells, total, ask = scratch.cell_sums, scratch.total, scratch.ask
-        missing_at = WIDTH * problem.n_codes[feature]
-        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
-        best_cut = int64(-1)
-        for missing_left in range(1 + (n_missing > 0 and only < 0)):
-            left_rows, left = 0.0, (0.0, 0.0, 0.0)
-            if missing_left:
-                left_rows = cells[missing_at]
-                left = (cells[missing_at + 1], cells[missing_at + 2], cells[missing_at + 3])
-            for place in range(n_groups if only < 0 else only):
-                cell = WIDTH * category_of(scratch, scratch.group_order[place])
-                left_rows += cells[cell]
-                left = (
-                    left[0] + cells[cell + 1],
-                    left[1] + cells[cell + 2],
-                    left[2] + cells[cell + 3],
-                )
-                if only >= 0 and place + 1 < only:
-                    continue
-                right = (total[0] - left[0], total[1] - left[1], total[2] - left[2])
-                n_left = int64(left_rows)
-                if not allows(min_leaf, min_weight, node_rows, n_left, left[0], right[0]):
-                    continue
-                value = score(left, right, 1)
-                if beats(desk, rank, feature, value):
-                    best_cut = place
-                    # a missing value seen later goes with the larger side
-                    larger = int64(2 * n_left > node_rows)
-                    side = missing_left if n_missing > 0 else larger
-                    keep_split(desk, rank, feature, value, place, side, math.nan)
-        if best_cut >= 0:
-            note_members(problem, scratch, feature, n_groups, best_cut + 1, desk, rank)
 
-    try_groups = part_of(try_order, variant)
+@inlined
+def add_moment_group(scratch, left, rows, group):
+    """Bring the cell of a group to the left side."""
+    cells, cell = scratch.cell_sums, WIDTH * category_of(scratch, group)
+    left = (left[0] + cells[cell + 1], left[1] + cells[cell + 2], left[2] + cells[cell + 3])
+    return left, rows + cells[cell]
+
+
+@inlined
+def rows_of_moments(rows):
+    """As a whole number."""
+    return int64(rows)
+
+
+def make_moment_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
+    moment_groups = (open_moment_groups, add_moment_group, rows_of_moments)
+    try_groups = make_group_scan(moment_groups, judge, variant)
 
     def search_moment_categories(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -355,7 +332,7 @@ def make_moment_category_search(score: Callable[..., float], variant: str | None
         n_missing = int64(cells[missing_at])
         varies = n_groups > 0 and n_groups + (n_missing > 0) > 1
         if varies:
-            key, only = derive_for_feature(nodes.key[node], feature), int64(-1)
+            key, only = derive_for_feature(nodes.key[node], feature), int64(EVERY)
             random, may_be = problem.rules.random_cuts, True
             asks = random and n_missing > 0
             asks = asks and draws_missing(

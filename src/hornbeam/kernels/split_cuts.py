@@ -8,12 +8,12 @@ features of a node, 32 of them in a vector (kernels/lanes.py). The splits are th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from numba import int64, uint8, uint64
 
 from hornbeam.dtypes import MISSING_BIN
+from hornbeam.kernels.collect import make_collector
 from hornbeam.kernels.lanes import (
     LANES,
     SUM_LANES,
@@ -23,10 +23,8 @@ from hornbeam.kernels.lanes import (
     count_two_up_to,
     count_up_to,
 )
-from hornbeam.kernels.pieces import column_of, first_row_of, next_piece
-from hornbeam.kernels.scan import keeps_order
-from hornbeam.kernels.split import beats, nothing_better
-from hornbeam.kernels.split_bins import allows, keep_split
+from hornbeam.kernels.pieces import first_row_of, next_piece
+from hornbeam.kernels.split import nothing_better
 from hornbeam.kernels.split_random import (
     border_behind,
     draws_left,
@@ -48,7 +46,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
-from hornbeam.runtime.kernel import inlined, part, part_of, step
+from hornbeam.runtime.kernel import inlined, part, step
 
 # A lane counts up to 255 before it overflows.
 MOST_COUNTED = 255
@@ -58,24 +56,24 @@ MOST_COUNTED = 255
 
 
 @inlined
+def add_to_range(into, seen, copy, code, j):
+    """Smallest and largest code, and how many rows have none."""
+    low, high, n_missing = seen
+    missing = code == MISSING_BIN
+    return min(low, code), max(high, int64(-1) if missing else code), n_missing + missing
+
+
+collect_range = make_collector(add_to_range)
+
+
+@inlined
 def code_range(problem, scratch, row, feature, first, last):
     """Smallest and largest code of a node's rows, and whether some rows have none."""
     if scratch.ask.has_ranges:
         missing = scratch.top[feature] == MISSING_BIN
         return int64(scratch.low[feature]), int64(scratch.high[feature]) - 1, int64(missing)
-    low, high = int64(MISSING_BIN), int64(-1)
-    n_missing, begin = int64(0), first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        for j in range(begin, end):
-            code = int64(bins[offset + row[j]])
-            missing = code == MISSING_BIN
-            n_missing += missing
-            low = min(low, code)
-            high = max(high, int64(-1) if missing else code)
-        begin = end
-    return low, high, n_missing
+    none = (int64(MISSING_BIN), int64(-1), int64(0))
+    return collect_range(problem, row, feature, first, last, MISSING_BIN, (), none)
 
 
 @inlined
@@ -103,12 +101,9 @@ def place_missing(problem, feature, counted, weights, key):
 
 
 @inlined
-def keep_cut(problem, desk, rank, feature, score, cut, is_cut, missing_left):
-    """Keep a split if it is the best so far; few are, and only they look up their threshold."""
-    if beats(desk, rank, feature, score):
-        threshold = border_behind(problem, feature, cut) if is_cut else math.inf
-        cut = cut if is_cut else problem.n_codes[feature] - 1
-        keep_split(desk, rank, feature, score, cut, missing_left, threshold)
+def note_threshold(problem, desk, rank, feature, cut, is_cut):
+    """Look up the threshold of the best cut so far; few cuts are that."""
+    desk.best_threshold[rank] = border_behind(problem, feature, cut) if is_cut else math.inf
 
 
 @inlined
@@ -117,103 +112,84 @@ def side_of(code, cut):
     return int64(code <= cut) + 2 * int64(code == MISSING_BIN)
 
 
-def _make_class_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """Score a cut; class weights of its sides are in cell_sums, as `side_of` numbers them.
+@inlined
+def add_class_side(into, seen, copy, code, j):
+    """Add a row to its side of a cut and its class; tells rows on the left and without a value."""
+    sums, cut, n_classes, labels, shift, stats = into
+    side = side_of(code, cut)
+    sums[side * n_classes + labels[j - shift]] += stats[j]
+    return seen[0] + (side & 1), seen[1] + (side >> 1)
+
+
+@inlined
+def add_moment_side(into, seen, copy, code, j):
+    """Add the moments of a row to its side of a cut; otherwise as `add_class_side`."""
+    sums, cut, stats = into
+    side = side_of(code, cut)
+    for s in range(3):
+        sums[3 * side + s] += stats[3 * j + s]
+    return seen[0] + (side & 1), seen[1] + (side >> 1)
+
+
+collect_class_sides = make_collector(add_class_side)
+collect_moment_sides = make_collector(add_moment_side)
+
+
+@inlined
+def judge_class_cut(judge, problem, scratch, desk, rank, feature, cut, key, counted):
+    """Judge a cut; class weights of its sides are in cell_sums, as `side_of` numbers them.
 
     ``cut`` is the last code on the left, ``counted`` are the rows of the node, on the left, and
     without a value.
     """
-
-    def judge_class_cut(problem, scratch, desk, rank, feature, cut, key, counted):
-        node_rows, left_rows, n_missing = counted
-        n_classes, whole = scratch.ask.n_totals, problem.weights.whole
-        span = scratch.class_span if scratch.ask.anew else problem.class_start
-        total, left, right, ask = scratch.total, scratch.left, scratch.right, scratch.ask
-        sums, monotone = scratch.cell_sums, problem.monotone[feature]
-        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
-        missing_weight = 0.0
-        for k in range(n_classes):
-            missing_weight += sums[2 * n_classes + k]
-        asked = (missing_weight, ask.weight)
-        is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
-        if not is_cut:
-            left_rows = node_rows - n_missing
-        left_rows += n_missing if missing_left else 0
-        left_weight, left_squares, right_squares = 0.0, 0.0, 0.0
-        for k in range(n_classes):
-            left[k] = sums[n_classes + k] if is_cut else total[k] - sums[2 * n_classes + k]
-            if missing_left:
-                left[k] += sums[2 * n_classes + k]
-            left_weight += left[k]
-            right[k] = total[k] - left[k]
-            left_squares += left[k] * left[k]
-            right_squares += right[k] * right[k]
-        for i in range(3 * n_classes):
-            sums[i] = 0.0
-        right_weight = ask.weight - left_weight
-        if not may_be or not allows(
-            min_leaf, min_weight, node_rows, left_rows, left_weight, right_weight
-        ):
-            return
-        if monotone != 0 and not keeps_order(
-            monotone,
-            left[n_classes - 1] / left_weight,
-            right[n_classes - 1] / right_weight,
-            ask.lower,
-            ask.upper,
-        ):
-            return
-        squares = (left_squares, right_squares) if whole else (-1.0, -1.0)
-        value = score(left, right, left_weight, right_weight, span, 1, squares)
-        # a missing value seen later goes with the larger side
-        side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > node_rows)
-        keep_cut(problem, desk, rank, feature, value, cut, is_cut, side)
-
-    return part_of(judge_class_cut, variant)
-
-
-def _make_moment_judge(score: Callable[..., float], variant: str | None) -> Any:
-    """Score a cut; moments of its sides are in cell_sums, otherwise as `_make_class_judge`."""
-
-    def judge_moment_cut(problem, scratch, desk, rank, feature, cut, key, counted):
-        node_rows, left_rows, n_missing = counted
-        total, ask, sums = scratch.total, scratch.ask, scratch.cell_sums
-        monotone = problem.monotone[feature]
-        min_leaf, min_weight = problem.rules.min_leaf, ask.min_weight
-        asked = (sums[6], total[0])
-        is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
-        weight, total_y, second = sums[3], sums[4], sums[5]
-        if not is_cut:
-            left_rows = node_rows - n_missing
-            weight, total_y, second = total[0] - sums[6], total[1] - sums[7], total[2] - sums[8]
+    node_rows, left_rows, n_missing = counted
+    n_classes, total, left = scratch.ask.n_totals, scratch.total, scratch.left
+    sums, missing_weight = scratch.cell_sums, 0.0
+    for k in range(n_classes):
+        missing_weight += sums[2 * n_classes + k]
+    asked = (missing_weight, scratch.ask.weight)
+    is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
+    if not is_cut:
+        left_rows = node_rows - n_missing
+    left_rows += n_missing if missing_left else 0
+    for k in range(n_classes):
+        left[k] = sums[n_classes + k] if is_cut else total[k] - sums[2 * n_classes + k]
         if missing_left:
-            left_rows += n_missing
-            weight, total_y, second = weight + sums[6], total_y + sums[7], second + sums[8]
-        for i in range(9):
-            sums[i] = 0.0
-        left = (weight, total_y, second)
-        right = (total[0] - weight, total[1] - total_y, total[2] - second)
-        if not may_be or not allows(min_leaf, min_weight, node_rows, left_rows, left[0], right[0]):
-            return
-        if monotone != 0 and not keeps_order(
-            monotone,
-            left[1] / left[0],
-            right[1] / right[0],
-            ask.lower,
-            ask.upper,
-        ):
-            return
-        value = score(left, right, 1)
-        # a missing value seen later goes with the larger side
-        side = int64(missing_left) if n_missing > 0 else int64(2 * left_rows > node_rows)
-        keep_cut(problem, desk, rank, feature, value, cut, is_cut, side)
-
-    return part_of(judge_moment_cut, variant)
+            left[k] += sums[2 * n_classes + k]
+    for i in range(3 * n_classes):
+        sums[i] = 0.0
+    if may_be:
+        counted, side = (node_rows, left_rows, n_missing), int64(missing_left)
+        last = cut if is_cut else problem.n_codes[feature] - 1
+        if judge(problem, scratch, feature, left, counted, side, last, desk, rank):
+            note_threshold(problem, desk, rank, feature, cut, is_cut)
 
 
-def make_class_cut_search(score: Callable[..., float], variant: str | None) -> Any:
-    """A random cut by class weights; ``score`` as in `scan.make_class_scan`."""
-    judge = _make_class_judge(score, variant)
+@inlined
+def judge_moment_cut(judge, problem, scratch, desk, rank, feature, cut, key, counted):
+    """Judge a cut; moments of its sides are in cell_sums, otherwise as `judge_class_cut`."""
+    node_rows, left_rows, n_missing = counted
+    total, sums = scratch.total, scratch.cell_sums
+    asked = (sums[6], total[0])
+    is_cut, missing_left, may_be = place_missing(problem, feature, counted, asked, key)
+    weight, total_y, second = sums[3], sums[4], sums[5]
+    if not is_cut:
+        left_rows = node_rows - n_missing
+        weight, total_y, second = total[0] - sums[6], total[1] - sums[7], total[2] - sums[8]
+    if missing_left:
+        left_rows += n_missing
+        weight, total_y, second = weight + sums[6], total_y + sums[7], second + sums[8]
+    for i in range(9):
+        sums[i] = 0.0
+    if may_be:
+        left, counted = (weight, total_y, second), (node_rows, left_rows, n_missing)
+        side, last = int64(missing_left), cut if is_cut else problem.n_codes[feature] - 1
+        if judge(problem, scratch, feature, left, counted, side, last, desk, rank):
+            note_threshold(problem, desk, rank, feature, cut, is_cut)
+
+
+def make_class_cut_search(judge: Any, variant: str | None) -> Any:
+    """A random cut by class weights; ``judge`` is that of `scan.make_cut_judge`."""
 
     def search_class_cut(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -227,26 +203,20 @@ def make_class_cut_search(score: Callable[..., float], variant: str | None) -> A
         if high < 0 or (n_missing == 0 and low == high):
             return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        sums, left_rows, n_missing, begin = scratch.cell_sums, int64(0), int64(0), first
-        while begin < last:
-            page, end = next_piece(problem, row, begin, last)
-            bins, offset = page.bins, column_of(page, feature)
-            for j in range(begin, end):
-                side = side_of(int64(bins[offset + row[j]]), cut)
-                left_rows += side & 1
-                n_missing += side >> 1
-                sums[side * n_classes + labels[j - shift]] += stats[j]
-            begin = end
+        sums, zero = scratch.cell_sums, int64(0)
+        into = (sums, cut, n_classes, labels, shift, stats)
+        left_rows, n_missing = collect_class_sides(
+            problem, row, feature, first, last, MISSING_BIN, into, (zero, zero)
+        )
         counted = (last - first, left_rows, n_missing)
-        judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
+        judge_class_cut(judge, problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
         return True
 
     return step(Search, variant)(search_class_cut)
 
 
-def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> Any:
-    """A random cut by the moments of one output; ``score`` as in `scan.make_moment_scan`."""
-    judge = _make_moment_judge(score, variant)
+def make_moment_cut_search(judge: Any, variant: str | None) -> Any:
+    """A random cut by the moments of one output; ``judge`` is that of `scan.make_cut_judge`."""
 
     def search_moment_cut(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -258,19 +228,15 @@ def make_moment_cut_search(score: Callable[..., float], variant: str | None) -> 
         if high < 0 or (n_missing == 0 and low == high):
             return False
         cut = draw_cut(problem, feature, low, high, nodes.key[node])
-        sums, left_rows, n_missing, begin = scratch.cell_sums, int64(0), int64(0), first
-        while begin < last:
-            page, end = next_piece(problem, row, begin, last)
-            bins, offset = page.bins, column_of(page, feature)
-            for j in range(begin, end):
-                side = side_of(int64(bins[offset + row[j]]), cut)
-                left_rows += side & 1
-                n_missing += side >> 1
-                for s in range(3):
-                    sums[3 * side + s] += stats[3 * j + s]
-            begin = end
+        sums, zero = scratch.cell_sums, int64(0)
+        into = (sums, cut, stats)
+        left_rows, n_missing = collect_moment_sides(
+            problem, row, feature, first, last, MISSING_BIN, into, (zero, zero)
+        )
         counted = (last - first, left_rows, n_missing)
-        judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
+        judge_moment_cut(
+            judge, problem, scratch, desk, rank, feature, cut, nodes.key[node], counted
+        )
         return True
 
     return step(Search, variant)(search_moment_cut)
@@ -360,9 +326,8 @@ def clear_lanes(scratch, node_rows, n_cells):
             scratch.lane_counts[cell] = 0
 
 
-def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> Any:
+def make_class_cuts_search(judge: Any, variant: str | None) -> Any:
     """`make_class_cut_search` for all features of a node whose rows weigh 1 each."""
-    judge = _make_class_judge(score, variant)
 
     def search_class_cuts(slots, node, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -392,7 +357,9 @@ def make_class_cuts_search(score: Callable[..., float], variant: str | None) -> 
                         n_missing += count
                         sums[2 * n_classes + k] = count
                 cut, counted = int64(scratch.cuts[feature]), (node_rows, left_rows, n_missing)
-                judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
+                judge_class_cut(
+                    judge, problem, scratch, desk, rank, feature, cut, nodes.key[node], counted
+                )
             if nothing_better(problem, nodes, node, desk, rank):
                 break
         clear_lanes(scratch, node_rows, n_cells)
@@ -418,9 +385,8 @@ def sum_sides(problem, scratch, row, stats, first, last, lane, missing):
         begin = end
 
 
-def make_moment_cuts_search(score: Callable[..., float], variant: str | None) -> Any:
+def make_moment_cuts_search(judge: Any, variant: str | None) -> Any:
     """`make_moment_cut_search` for all features of a node whose rows weigh 1 each."""
-    judge = _make_moment_judge(score, variant)
 
     def search_moment_cuts(slots, node, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -442,7 +408,9 @@ def make_moment_cuts_search(score: Callable[..., float], variant: str | None) ->
                     sums[3 + s] = lanes[s * stride + feature]
                 cut = int64(scratch.cuts[feature])
                 counted = (last - first, int64(sums[3]), int64(sums[6]))
-                judge(problem, scratch, desk, rank, feature, cut, nodes.key[node], counted)
+                judge_moment_cut(
+                    judge, problem, scratch, desk, rank, feature, cut, nodes.key[node], counted
+                )
             if nothing_better(problem, nodes, node, desk, rank):
                 break
 

@@ -8,23 +8,20 @@ not whole numbers are left to the general search.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numba import float64, int64, uint8
 
 from hornbeam.dtypes import MISSING_BIN
-from hornbeam.kernels.pieces import column_of, next_piece
+from hornbeam.kernels.collect import make_collector
 from hornbeam.kernels.split_bin_categories import (
     category_of,
     clear_class_groups,
     list_class_groups,
-    make_sides_judge,
     name_group,
     share_of,
     shares_differ,
 )
-from hornbeam.kernels.split_bins import ROW_UNIT, WEIGHT_MASK
 from hornbeam.kernels.split_categories import draw_class, draw_forced, draw_right
 from hornbeam.kernels.split_random import draws_missing, may_ask
 from hornbeam.kernels.state import (
@@ -42,6 +39,7 @@ from hornbeam.kernels.state import (
     load_rows,
     load_scratch,
 )
+from hornbeam.kernels.sums import ROW_UNIT, WEIGHT_MASK
 from hornbeam.runtime.kernel import inlined, part, step
 from hornbeam.runtime.random import derive_for_feature, draw_below, draw_unit
 
@@ -56,26 +54,19 @@ _COPIES_AT = 2 * (MISSING_BIN + 1)
 
 
 @inlined
-def count_rows(problem, rows, scratch, feature, first, last):
-    """Count the rows of two classes of each code."""
-    row, labels, words, begin = rows.row, rows.labels, scratch.cell_words, first
-    while begin < last:
-        page, end = next_piece(problem, row, begin, last)
-        bins, offset = page.bins, column_of(page, feature)
-        n_turns = (end - begin) // _COPIES
-        for turn in range(n_turns):
-            for copy in range(_COPIES):
-                j = begin + _COPIES * turn + copy
-                cell = _COPIES_AT + copy * _COPY_CELLS + int64(bins[offset + row[j]])
-                words[cell] += ROW_UNIT + labels[j]
-        for j in range(begin + _COPIES * n_turns, end):
-            words[_COPIES_AT + int64(bins[offset + row[j]])] += ROW_UNIT + labels[j]
-        begin = end
+def add_pair(into, seen, copy, code, j):
+    """Count a row of one of two classes."""
+    words, labels = into
+    words[_COPIES_AT + copy * _COPY_CELLS + code] += ROW_UNIT + labels[j]
+    return seen
+
+
+collect_pairs = make_collector(add_pair, copies=_COPIES)
 
 
 @inlined
 def join_copies(words, n_codes):
-    """Add up what `count_rows` counted in copies."""
+    """Add up what `collect_pairs` counted in copies."""
     for copy in range(1, _COPIES):
         start = _COPIES_AT + copy * _COPY_CELLS
         for code in range(n_codes):
@@ -95,7 +86,7 @@ def take_word(words, code):
 
 @inlined
 def list_pairs(scratch, n_codes):
-    """Make cells for two classes of what `count_rows` counted.
+    """Make cells for two classes of what `collect_pairs` counted.
 
     They are as those of `split_bin_categories.list_class_groups`.
     """
@@ -187,9 +178,8 @@ def note_groups(problem, scratch, feature, n_groups, desk, rank):
 # --- the search ------------------------------------------------------------------------
 
 
-def make_class_random_category_search(score: Callable[..., float], variant: str | None) -> Any:
-    """The kernel; ``score`` as in `scan.make_class_scan`."""
-    judge = make_sides_judge(score, variant)
+def make_class_random_category_search(judge: Any, variant: str | None) -> Any:
+    """The kernel; ``judge`` is that of `scan.make_cut_judge`."""
 
     def search_random_class_categories(slots, node, feature, rank, desk_at):
         problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
@@ -202,7 +192,8 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
         n_classes, n_codes = scratch.ask.n_totals, problem.n_codes[feature]
         key = derive_for_feature(nodes.key[node], feature)
         if problem.weights.unit and n_classes == 2:
-            count_rows(problem, rows, scratch, feature, first, last)
+            into = (scratch.cell_words, rows.labels)
+            collect_pairs(problem, rows.row, feature, first, last, MISSING_BIN, into, 0)
             n_groups, n_missing = list_pairs(scratch, n_codes)
         else:
             problem.steps.fill(slots, node, feature)
@@ -223,7 +214,8 @@ def make_class_random_category_search(score: Callable[..., float], variant: str 
             else:
                 draw_sides(scratch, n_groups, key)
             counted = (last - first, sum_left(scratch, n_groups, n_classes), n_missing)
-            if judge(problem, scratch, feature, counted, int64(0), int64(0), desk, rank):
+            left, zero = scratch.left, int64(0)
+            if judge(problem, scratch, feature, left, counted, zero, zero, desk, rank):
                 note_groups(problem, scratch, feature, n_groups, desk, rank)
         clear_class_groups(scratch, n_groups, n_codes, n_classes)
         return varies

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
-from hornbeam.dtypes import LISTED, MULTIWAY, SUBSET, THRESHOLD
-from hornbeam.runtime.kernel import kernel, part
+from hornbeam.dtypes import MULTIWAY, SUBSET, THRESHOLD
+from hornbeam.runtime.kernel import inlined, kernel, part
 
 MISSING_RIGHT = 1 << 30
 FEATURE_MASK = MISSING_RIGHT - 1
@@ -37,6 +37,31 @@ def holds_infinite(values, row_step, column_step, n_columns, first, last):
     return found > 0
 
 
+@inlined
+def walk_in_step(
+    values, origin, row_step, column_step, n_lanes, thresholds, links, root, lanes, first
+):
+    """Send LANES rows down a tree with thresholds only, all asking at once.
+
+    The rows begin at ``origin``, each ``row_step`` further; behind the last of ``n_lanes`` it goes
+    down again. ``lanes[first:first + LANES]`` get their leaves, as nodes counted through.
+    """
+    for lane in range(LANES):
+        lanes[first + lane] = root
+    moving = int64(1)
+    while moving != 0:
+        moving = int64(0)
+        for lane in range(LANES):
+            node = int64(lanes[first + lane])
+            flags = int64(links[4 * node + 3])
+            place = origin + min(lane, n_lanes - 1) * row_step
+            x = values[place + (flags & FEATURE_MASK) * column_step]
+            right = int64(x > thresholds[2 * node]) | (int64(x != x) & (flags >> 30))
+            target = int64(links[4 * node + 2]) + right
+            moving |= target ^ node
+            lanes[first + lane] = target
+
+
 @kernel
 def find_leaves(
     values, row_step, column_step, n_columns, first, last, thresholds, links, lanes, leaves
@@ -54,20 +79,10 @@ def find_leaves(
             # the last group of a block overlaps the one before it, if there is one
             row = max(min(start, end - LANES), block)
             n_lanes = min(LANES, end - row)
-            for lane in range(LANES):
-                lanes[lane] = 0
-            moving = int64(1)
-            while moving != 0:
-                moving = int64(0)
-                for lane in range(LANES):
-                    node = lanes[lane]
-                    flags = int64(links[4 * node + 3])
-                    place = row + min(lane, n_lanes - 1)
-                    x = values[place * row_step + (flags & FEATURE_MASK) * column_step]
-                    right = int64(x > thresholds[2 * node]) | (int64(x != x) & (flags >> 30))
-                    target = int64(links[4 * node + 2]) + right
-                    moving |= target ^ node
-                    lanes[lane] = target
+            walk_in_step(
+                values, row * row_step, row_step, column_step, n_lanes, thresholds, links, 0,
+                lanes, 0,
+            )  # fmt: skip
             for lane in range(n_lanes):
                 leaves[row + lane] = lanes[lane]
     return True
@@ -90,6 +105,17 @@ def is_listed(words, first, last, category):
     return False
 
 
+@inlined
+def branch_of_category(kind, set_words, first, last, missing, category):
+    """Branch of a known category; ``set_words[first:last]`` is the set of the node."""
+    if kind == SUBSET:
+        word = set_words[first + (category >> 6)]
+        return int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
+    if kind == MULTIWAY:
+        return category
+    return int64(1) - missing if is_listed(set_words, first, last, category) else missing
+
+
 @kernel
 def find_leaves_by_sets(values, row_step, column_step, first, last, tree, leaves):
     """Leaf of each row, for trees that also ask for categories."""
@@ -102,15 +128,8 @@ def find_leaves_by_sets(values, row_step, column_step, first, last, tree, leaves
                 kind = tree.kind[node]
                 if kind == THRESHOLD:
                     branch = int64(x > tree.threshold[node])
-                elif kind == SUBSET:
-                    category = int64(x)
-                    word = tree.set_words[tree.set_start[node] + (category >> 6)]
-                    branch = int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
-                elif kind == MULTIWAY:
-                    branch = int64(x)
-                elif kind == LISTED:
+                else:
                     start, end = tree.set_start[node], tree.set_start[node + 1]
-                    if is_listed(tree.set_words, start, end, int64(x)):
-                        branch = 1 - branch
+                    branch = branch_of_category(kind, tree.set_words, start, end, branch, int64(x))
             node = tree.first_child[node] + branch
         leaves[row] = node

@@ -39,6 +39,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 
 from hornbeam.runtime import trusted
+from hornbeam.runtime.passes import KernelCompiler
 from hornbeam.runtime.workers import Result, out_of_reach
 
 logger = logging.getLogger("hornbeam")
@@ -159,7 +160,9 @@ def _compile(function: Function, variant: str | None, **options: Any) -> Functio
 def jitted(function: Function, **options: Any) -> Function:
     """Let Numba compile a function when it is first called; nothing is kept on disk."""
     with _although_disabled:
-        dispatcher = numba.njit(error_model="numpy", **options)(function)
+        dispatcher = numba.njit(error_model="numpy", pipeline_class=KernelCompiler, **options)(
+            function
+        )
     dispatcher.addresses = {}  # signature -> address, see `address_of`
     compile_now = dispatcher.compile
 

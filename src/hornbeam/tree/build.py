@@ -1,13 +1,14 @@
-"""Turn what growing leaves behind into a stored `Tree`: the one conversion point.
+"""Turn what growing leaves behind into stored trees.
 
-Nodes are renumbered level by level, codes become thresholds and category sets in the
-user's units, sums become predictions.
+Nodes are numbered anew level by level (`number_nodes`), codes become thresholds and category sets
+in the user's units, sums become predictions. `store_nodes` makes the arrays of all binary trees;
+what differs between CART and boosting is where thresholds, sets and predictions come from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,76 @@ if TYPE_CHECKING:
     from hornbeam.tree.rules import GrowthRules
 
 
+class Asked(NamedTuple):
+    """The nodes of some trees in the order in which they are stored, and what they ask."""
+
+    order: Array  # their numbers while they grew
+    node_start: Array  # where the nodes of each tree begin, and the end
+    first_child: Array  # counted from the root of the tree
+    feature: Array
+    of_categories: Array  # bool, as the next
+    of_numbers: Array
+
+
+def number_nodes(
+    roots: Array, first_of: Callable[[Array], Array], feature: Array, is_category: Array
+) -> Asked:
+    """Number the nodes of grown trees tree by tree and level by level.
+
+    ``first_of(nodes)`` is the first child of each of some nodes, -1 of a leaf; ``feature`` is
+    what nodes ask, by the numbers that they grew with.
+    """
+    levels, trees, firsts = [roots], [np.arange(len(roots))], []
+    while len(levels[-1]):
+        firsts.append(first_of(levels[-1]))
+        splits = firsts[-1] >= 0
+        left = firsts[-1][splits]
+        levels.append(np.column_stack([left, left + 1]).ravel())
+        trees.append(np.repeat(trees[-1][splits], 2))
+    tree = np.concatenate(trees)
+    by_tree = np.argsort(tree, kind="stable")
+    order, tree = np.concatenate(levels)[by_tree], tree[by_tree]
+    node_start = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(roots)))])
+    split = (np.concatenate(firsts) >= 0)[by_tree]
+    before: Array = np.cumsum(split) - split  # splits of nodes before this one
+    own: Array = before - before[node_start[:-1]][tree]
+    asked = np.where(split, feature[order], NO_FEATURE).astype(FEATURE)
+    category = split.copy()
+    category[split] = is_category[asked[split]] != 0
+    first_child = np.where(split, 1 + 2 * own, NO_CHILD).astype(NODE)
+    return Asked(order, node_start, first_child, asked, category, split & ~category)
+
+
+def store_nodes(
+    asked: Asked,
+    missing_left: Array,
+    n_words: Array,
+    set_words: Array,
+    set_kind: Array | int = SUBSET,
+    **statistics: Array,
+) -> Tree:
+    """The arrays of binary trees.
+
+    ``n_words`` are the lengths of the sets of the nodes that ask for categories, ``set_kind`` are
+    their kinds; ``statistics`` are the other fields of `Tree`.
+    """
+    split = asked.first_child != NO_CHILD
+    kind = np.where(split, THRESHOLD, LEAF).astype(SPLIT_KIND)
+    kind[asked.of_categories] = set_kind
+    lengths = np.zeros(len(kind) + 1, np.int64)
+    lengths[1:][asked.of_categories] = n_words
+    return Tree(
+        first_child=asked.first_child,
+        n_branches=np.where(split, 2, 0).astype(NODE),
+        feature=asked.feature,
+        kind=kind,
+        missing_branch=np.where(split, 1 - missing_left, 0).astype(NODE),
+        set_start=np.cumsum(lengths),
+        set_words=set_words,
+        **statistics,
+    )
+
+
 def build_tree(
     nodes: s.Nodes,
     codes: Codes,
@@ -44,27 +115,20 @@ def build_tree(
     value_at: Callable[[Array, Array], Array],
 ) -> Tree:
     """Store a grown tree."""
-    order, first_child = _number_by_level(nodes)
-    split = first_child != NO_CHILD
-    feature = np.where(split, nodes.feature[order], NO_FEATURE).astype(FEATURE)
-    category = np.zeros(len(order), bool)
-    category[split] = codes.is_category[feature[split]] != 0
-    n_words = np.zeros(len(order), np.int64)
-    n_words[category], set_words = unfold_sets(
-        *category_sets(nodes, order[category]), feature[category], codes.category_code
-    )
-    kind = np.where(split, THRESHOLD, LEAF).astype(SPLIT_KIND)
-    listed = rules.list_sets & (codes.n_codes[feature[category]] > LIST_FROM)
-    kind[category] = np.where(listed, LISTED, SUBSET)
-    return Tree(
-        first_child=first_child,
-        n_branches=np.where(split, 2, 0).astype(NODE),
-        feature=feature,
-        kind=kind,
-        threshold=_thresholds(nodes, order, feature, split & ~category, codes, rules, value_at),
-        missing_branch=np.where(split, 1 - nodes.missing_left[order], 0).astype(NODE),
-        set_start=np.concatenate([[0], np.cumsum(n_words)]),
-        set_words=set_words,
+
+    def first_of(level: Array) -> Array:
+        return np.where(nodes.state[level] == s.SPLIT, nodes.child[level], -1)
+
+    asked = number_nodes(np.zeros(1, np.int64), first_of, nodes.feature, codes.is_category)
+    order, of_sets = asked.order, asked.feature[asked.of_categories]
+    sets = category_sets(nodes, order[asked.of_categories])
+    listed = rules.list_sets & (codes.n_codes[of_sets] > LIST_FROM)
+    return store_nodes(
+        asked,
+        nodes.missing_left[order],
+        *unfold_sets(*sets, of_sets, codes.category_code),
+        set_kind=np.where(listed, LISTED, SUBSET),
+        threshold=_thresholds(nodes, asked, codes, rules, value_at),
         n_samples=(nodes.last[order] - nodes.first[order]).astype(np.int64),
         weight=nodes.weight[order],
         impurity=nodes.impurity[order],
@@ -72,32 +136,15 @@ def build_tree(
     )
 
 
-def _number_by_level(nodes: s.Nodes) -> tuple[Array, Array]:
-    """Old numbers of the tree's nodes in their new order, and the new first children."""
-    levels, first_child = [np.zeros(1, np.int64)], []
-    next_number = 1
-    while len(levels[-1]):
-        level = levels[-1]
-        split = nodes.state[level] == s.SPLIT
-        numbers = np.full(len(level), NO_CHILD, NODE)
-        numbers[split] = next_number + 2 * np.arange(np.count_nonzero(split))
-        first_child.append(numbers)
-        child = nodes.child[level[split]]
-        levels.append(np.column_stack([child, child + 1]).ravel())
-        next_number += 2 * len(child)
-    return np.concatenate(levels), np.concatenate(first_child)
-
-
 def _thresholds(
     nodes: s.Nodes,
-    order: Array,
-    feature: Array,
-    ordered: Array,
+    asked: Asked,
     codes: Codes,
     rules: GrowthRules,
     value_at: Callable[[Array, Array], Array],
 ) -> Array:
     """Thresholds in the user's units: the middle between the two sides of each split."""
+    order, feature, ordered = asked.order, asked.feature, asked.of_numbers
     threshold = np.full(len(order), np.nan)
     threshold[ordered] = np.inf  # all known values left, the missing ones right
     if rules.random_cuts:

@@ -150,10 +150,10 @@ class Ensemble:
         def walk(cells: Cells, first_row: int, last_row: int, outputs: Outputs) -> bool:
             width = packed.width_for(last_row - first_row)
             task = remembered_slots(
-                EnsembleTask, cells.row_step, cells.column_step, cells.n_columns, checked,
-                n_scores, first, last, first_row, last_row, width,
+                EnsembleTask, *cells[1:], checked, n_scores, first, last, first_row, last_row,
+                width,
             )  # fmt: skip
-            return packed.predict(cells.flat, task, width, *outputs)
+            return packed.predict(cells[0], task, width, *outputs)
 
         prepare = packed.coded if len(packed.coded_columns) else None
         seconds_per_row = (last - first) / max(1, self.n_trees) * packed.seconds_per_row
@@ -171,6 +171,8 @@ class PackedTrees:
         asked = np.maximum.reduceat(nodes.kind, nodes.root) if len(trees) else nodes.kind
         method[(asked == SUBSET) & (method == BY_STEPS)] = BY_QUESTIONS
         method[asked > SUBSET] = BY_QUESTIONS
+        if trees.planes is not None:  # their blocks are not made for bits
+            method[:] = BY_QUESTIONS
         inner = nodes.kind > 0
         used = np.union1d(nodes.feature[inner], planes.feature).astype(np.int32)
         column = np.where(inner, np.searchsorted(used, nodes.feature), 0).astype(np.int32)
@@ -184,6 +186,7 @@ class PackedTrees:
             root=nodes.root,
             first_leaf=first_leaf,
             n_values=trees.n_values,
+            by_row=trees.planes is not None,
             score=score_of_tree,
             node_of_leaf=(leaves - np.repeat(nodes.root, n_leaves)).astype(np.int32),
             value=trees.nodes.value[leaves].ravel(),
@@ -225,12 +228,14 @@ class PackedTrees:
         self, flat: Array, task: Array, width: int, scores: Array | None, nodes: Array | None
     ) -> bool:
         """Run the kernel on a task, given by its slots, in blocks of so many rows."""
+        # sums over planes are of float64, so their blocks are, too: each number is made one once
+        kind = np.dtype(np.float64) if self.arrays.by_row else flat.dtype
         finite: bool = predict_rows(
             flat,
-            self.cuts[flat.dtype.char],
+            self.cuts[kind.char],
             self.slots,
             task,
-            np.empty(max(1, self.arrays.n_used) * width, flat.dtype),
+            np.empty(max(1, self.arrays.n_used) * width, kind),
             np.empty(width, np.uint32),
             np.empty(width, np.uint32),
             np.empty(0) if scores is None else scores.reshape(-1),

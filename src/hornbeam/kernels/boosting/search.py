@@ -14,7 +14,8 @@ zero by alpha. A split is worth by how much it lowers the objective (sources 001
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from numba import float64, int64, uint64
 
@@ -34,7 +35,7 @@ from hornbeam.kernels.boosting.state import (
 )
 from hornbeam.kernels.boosting.steps import SearchFeature, SearchFeatures
 from hornbeam.kernels.state import ONE_AGAINST_REST
-from hornbeam.runtime.kernel import part, step
+from hornbeam.runtime.kernel import inlined, part, part_of, step
 
 # Up to this many categories in a node need no smoothing and no extra penalty.
 FEW_CATEGORIES = 4
@@ -245,50 +246,6 @@ def note_number(best, place, feature, code, missing_left):
 
 
 @part
-def search_number(table, team, node, place, slot, feature, to_beat, rank):
-    """Try every cut of a number, with its missing values on the right, then on the left.
-
-    Returns what a cut must beat from now on.
-    """
-    cells, best = team.cells, team.best
-    start = 2 * slot * table.shape.n_cells + table.cell_start[feature]
-    n_codes, hessians = table.n_codes[feature], start + table.shape.n_cells
-    penalty = table.penalty
-    scaled_penalty = penalty / table.units.hessian
-    missing_gradient, missing_hessian = cells[start + n_codes], cells[hessians + n_codes]
-    some_missing = missing_hessian != 0
-    for missing_left in range(2 if some_missing else 1):
-        left_gradient = missing_gradient if missing_left else int64(0)
-        left_hessian = missing_hessian if missing_left else int64(0)
-        # with missing values on the right, all known ones may go left
-        n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
-        if n_cuts >= MANY_CUTS:
-            at_prefix = 2 * MOST_CUTS * rank
-            first = (left_gradient, left_hessian)
-            add_up(cells, start, hessians, first, n_cuts, team.prefix, at_prefix)
-            if not some_may_beat(node, team.prefix, at_prefix, n_cuts, scaled_penalty, to_beat):
-                continue
-        for code in range(n_cuts):
-            here = cells[hessians + code]
-            if here == 0:
-                continue
-            left_gradient += cells[start + code]
-            left_hessian += here
-            if left_hessian < node.enough:
-                continue
-            if node.hessian - left_hessian < node.enough:
-                break
-            if not may_beat(node, left_gradient, left_hessian, scaled_penalty, to_beat):
-                continue
-            left = (left_gradient, left_hessian)
-            if try_plain(table.units, best, place, feature, penalty, node, left):
-                side = missing_left if some_missing else UNKNOWN
-                note_number(best, place, feature, code, side)
-                to_beat = amount_to_beat(table, best, place, node)
-    return to_beat
-
-
-@part
 def rows_in(table, team, node, cell, hessian, rank):
     """How many rows of a node a cell of the feature holds, or seems to hold."""
     if table.steps.count_held:
@@ -307,38 +264,115 @@ def too_few(table, team, n_left, rank):
     return int64(2 if float64(team.held[HELD_ROOM * rank + ALL_HELD]) - n_left < least else 0)
 
 
+# --- numbers ------------------------------------------------------------------------------
+
+
+def make_number_search(
+    skips: Callable[..., bool],
+    rows_at: Callable[..., float],
+    few_rows: Callable[..., int],
+    judge: Callable[..., Any],
+) -> Any:
+    """Try every cut of a number, with its missing values on the right, then on the left.
+
+    ``skips`` tells for all cuts of one side of the missing values at once that none can be the
+    best, ``rows_at`` how many rows a cell holds, ``few_rows`` whether a side has too few of them
+    (1 the left, 2 the right one), and ``judge`` whether a cut is the best, and what must be beaten
+    from now on. That is returned.
+    """
+
+    def search_cells(table, team, node, place, slot, feature, to_beat, rank):
+        cells, best = team.cells, team.best
+        start = 2 * slot * table.shape.n_cells + table.cell_start[feature]
+        n_codes, hessians = table.n_codes[feature], start + table.shape.n_cells
+        some_missing = cells[hessians + n_codes] != 0
+        for missing_left in range(2 if some_missing else 1):
+            left = (int64(0), int64(0))
+            n_left = 0.0
+            if missing_left:
+                left = (cells[start + n_codes], cells[hessians + n_codes])
+                n_left = rows_at(table, team, node, n_codes, left[1], rank)
+            # with missing values on the right, all known ones may go left
+            n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
+            if skips(table, team, node, start, left, n_cuts, to_beat, rank):
+                continue
+            for code in range(n_cuts):
+                here = cells[hessians + code]
+                if here == 0:
+                    continue
+                left = (left[0] + cells[start + code], left[1] + here)
+                n_left += rows_at(table, team, node, code, here, rank)
+                few = few_rows(table, team, n_left, rank)
+                if left[1] < node.enough or few == 1:
+                    continue
+                if node.hessian - left[1] < node.enough or few == 2:
+                    break
+                is_best, to_beat = judge(table, best, place, feature, node, left, to_beat)
+                if is_best:
+                    side = missing_left if some_missing else UNKNOWN
+                    note_number(best, place, feature, code, side)
+        return to_beat
+
+    return search_cells
+
+
+@inlined
+def no_rows(table, team, node, cell, hessian, rank):
+    """Nobody counts rows: they are judged by hessians."""
+    return 0.0
+
+
+@inlined
+def never_few(table, team, n_left, rank):
+    """... and no side has too few of them."""
+    return 0
+
+
+@inlined
+def none_may_beat(table, team, node, start, left, n_cuts, to_beat, rank):
+    """Many cuts are first looked at together."""
+    if n_cuts < MANY_CUTS:
+        return False
+    at, hessians = 2 * MOST_CUTS * rank, start + table.shape.n_cells
+    penalty = table.penalty / table.units.hessian
+    add_up(team.cells, start, hessians, left, n_cuts, team.prefix, at)
+    return not some_may_beat(node, team.prefix, at, n_cuts, penalty, to_beat)
+
+
+@inlined
+def judge_plain(table, best, place, feature, node, left, to_beat):
+    """Without constraints, limits or alpha, most cuts need no division."""
+    penalty, is_best = table.penalty, False
+    if may_beat(node, left[0], left[1], penalty / table.units.hessian, to_beat):
+        is_best = try_plain(table.units, best, place, feature, penalty, node, left)
+        if is_best:
+            to_beat = amount_to_beat(table, best, place, node)
+    return is_best, to_beat
+
+
+@inlined
+def never(table, team, node, start, left, n_cuts, to_beat, rank):
+    """Nothing is skipped."""
+    return False
+
+
+@inlined
+def judge_bound(table, best, place, feature, node, left, to_beat):
+    """Every cut in full."""
+    direction, penalty = table.monotone[feature], table.penalty
+    return try_cut(table, best, place, feature, direction, penalty, node, left), to_beat
+
+
+search_plain = part_of(make_number_search(none_may_beat, no_rows, never_few, judge_plain), "plain")
+search_in_full = inlined(make_number_search(never, rows_in, too_few, judge_bound))
+
+
 @step(SearchFeature)
 def search_bound(slots, which, slot, feature, rank):
-    """`search_number` with constraints, limits, alpha or counted rows: every cut in full."""
+    """A number with constraints, limits, alpha or counted rows."""
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     place = place_of_search(rank, which)
-    node, cells, best = described(team, place), team.cells, team.best
-    start = 2 * slot * table.shape.n_cells + table.cell_start[feature]
-    n_codes, direction = table.n_codes[feature], table.monotone[feature]
-    hessians = start + table.shape.n_cells
-    some_missing = cells[hessians + n_codes] != 0
-    for missing_left in range(2 if some_missing else 1):
-        left_gradient = cells[start + n_codes] if missing_left else int64(0)
-        left_hessian = cells[hessians + n_codes] if missing_left else int64(0)
-        n_left = rows_in(table, team, node, n_codes, left_hessian, rank) if missing_left else 0.0
-        n_cuts = n_codes - 1 + (1 if some_missing and not missing_left else 0)
-        for code in range(n_cuts):
-            here = cells[hessians + code]
-            if here == 0:
-                continue
-            left_gradient += cells[start + code]
-            left_hessian += here
-            n_left += rows_in(table, team, node, code, here, rank)
-            few = too_few(table, team, n_left, rank)
-            if left_hessian < node.enough or few == 1:
-                continue
-            if node.hessian - left_hessian < node.enough or few == 2:
-                break
-            left = (left_gradient, left_hessian)
-            penalty = table.penalty
-            if try_cut(table, best, place, feature, direction, penalty, node, left):
-                side = missing_left if some_missing else UNKNOWN
-                note_number(best, place, feature, code, side)
+    search_in_full(table, team, described(team, place), place, slot, feature, 0.0, rank)
 
 
 @step(SearchFeatures)
@@ -358,7 +392,7 @@ def search_features(slots, which, slot, first, last, rank):
         if counts:
             steps.count_held(slots, searched, feature, rank)
         if plain and not table.is_category[feature]:
-            to_beat = search_number(table, team, node, place, slot, feature, to_beat, rank)
+            to_beat = search_plain(table, team, node, place, slot, feature, to_beat, rank)
             continue
         if table.is_category[feature]:
             steps.search_category(slots, which, slot, feature, rank)
@@ -395,6 +429,26 @@ def sort_categories(table, team, start, node, n_codes, smooth, rank):
     return n_present
 
 
+@part
+def note_category(table, team, at, node, start, feature, first, last):
+    """Note how categories are parted: those at some places of the sorted list are on the left."""
+    cells, best, codes, n_codes = team.cells, team.best, team.sort_code, table.n_codes[feature]
+    hessians, member, words = start + table.shape.n_cells, best.member, at * MEMBER_WORDS
+    best.feature[at], best.cut[at] = feature, 0
+    for word in range(MEMBER_WORDS):
+        member[words + word] = uint64(0)
+    larger_left = 2 * best.hessian[at] >= node.hessian
+    for code in range(n_codes):  # what is not in the node goes with most of its weight
+        if larger_left and cells[hessians + code] == 0:
+            member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
+    for place in range(first, last):
+        code = int64(codes[place])
+        member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
+    missing = (member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
+    some_missing = cells[hessians + n_codes] != 0
+    best.missing_left[at] = int64(missing) if some_missing else UNKNOWN
+
+
 @step(SearchFeature)
 def search_category(slots, which, slot, feature, rank):
     """Part the categories: sorted by their gradients, or one against the rest.
@@ -405,7 +459,7 @@ def search_category(slots, which, slot, feature, rank):
     table, team = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT)
     at = place_of_search(rank, which)
     node, cells, best = described(team, at), team.cells, team.best
-    codes, at_sort, member = team.sort_code, 256 * rank, team.best.member
+    codes, at_sort = team.sort_code, 256 * rank
     rules = table.rules
     start = 2 * slot * table.shape.n_cells + table.cell_start[feature]
     n_codes = table.n_codes[feature]
@@ -418,7 +472,6 @@ def search_category(slots, which, slot, feature, rank):
     smooth = 0.0 if gentle else rules.category_smooth
     penalty = table.penalty + (0.0 if gentle else rules.category_lambda)
     n_sorted = sort_categories(table, team, start, node, n_codes, smooth, rank)
-    words = at * MEMBER_WORDS
     left_gradient, left_hessian, n_left = int64(0), int64(0), 0.0
     found = int64(-1)
     all_sorted = n_sorted == n_present and not one_by_one
@@ -438,16 +491,5 @@ def search_category(slots, which, slot, feature, rank):
             found = place
     if found < 0:
         return
-    best.feature[at], best.cut[at] = feature, 0
-    for word in range(MEMBER_WORDS):
-        member[words + word] = uint64(0)
-    larger_left = 2 * best.hessian[at] >= node.hessian
-    for code in range(n_codes):  # what is not in the node goes with most of its weight
-        if larger_left and cells[hessians + code] == 0:
-            member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
-    for place in range(found if one_by_one else 0, found + 1):
-        code = int64(codes[at_sort + place])
-        member[words + (code >> 6)] |= uint64(1) << uint64(code & 63)
-    missing = (member[words + (n_codes >> 6)] >> uint64(n_codes & 63)) & uint64(1)
-    some_missing = cells[hessians + n_codes] != 0
-    best.missing_left[at] = int64(missing) if some_missing else UNKNOWN
+    first = found if one_by_one else 0
+    note_category(table, team, at, node, start, feature, at_sort + first, at_sort + found + 1)

@@ -6,9 +6,10 @@ a missing value: nothing is known about it there.
 
 from __future__ import annotations
 
-from numba import int64, uint64
+from numba import int64
 
 from hornbeam.dtypes import LEAF, SUBSET, THRESHOLD
+from hornbeam.kernels.traverse import branch_of_category
 from hornbeam.runtime.kernel import kernel, part
 
 
@@ -25,9 +26,8 @@ def branch_at(tree, node, x):
     elif tree.kind[node] == THRESHOLD:
         return int64(x > tree.threshold[node])
     elif tree.kind[node] == SUBSET:
-        category = int64(x)
-        word = tree.set_words[tree.set_start[node] + (category >> 6)]
-        return int64(1) - int64((word >> uint64(category & 63)) & uint64(1))
+        start, end = tree.set_start[node], tree.set_start[node + 1]
+        return branch_of_category(SUBSET, tree.set_words, start, end, int64(0), int64(x))
     else:
         branch = int64(x)
     return branch if tree.weight[tree.first_child[node] + branch] > 0.0 else int64(-1)

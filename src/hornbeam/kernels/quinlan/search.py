@@ -17,7 +17,7 @@ import math
 from numba import int64, uint64
 
 from hornbeam.chance import are_well_filled, chance_share, clear_share
-from hornbeam.kernels.pieces import column_of, next_piece
+from hornbeam.kernels.collect import make_collector, words_of
 from hornbeam.kernels.quinlan.measure import LEAST, TIE, bits, lift, split_info
 from hornbeam.kernels.quinlan.order import sort_entries
 from hornbeam.kernels.quinlan.state import (
@@ -40,23 +40,50 @@ from hornbeam.runtime.kernel import inlined, part, step
 LARGEST_LEAST = 25.0  # Quinlan: a side of a cut needs a tenth of the mean class, but not more
 
 
+@inlined
+def add_weight(into, seen, copy, code, i):
+    """Add an entry to the cell of its code and class."""
+    cells, n_classes, labels, weights = into
+    cells[code * n_classes + labels[i]] += weights[i]
+    return seen
+
+
+@inlined
+def add_unknown(into, seen, copy, code, i):
+    """Add a missing entry to its class, or take it away; tells the weight of all of them."""
+    sums, labels, weights, sign = into
+    if code == MISSING_CODE:
+        seen += weights[i]
+        sums[labels[i]] += sign * weights[i]
+    return seen
+
+
+@inlined
+def add_witness(into, seen, copy, code, i):
+    """Tells weight and squared weights of the entries whose value is known."""
+    total, squares = seen
+    if code != MISSING_CODE:
+        total += into[i]
+        squares += into[i] * into[i]
+    return total, squares
+
+
+collect_weights = make_collector(add_weight, words_of)
+collect_unknown = make_collector(add_unknown, words_of)
+collect_witnesses = make_collector(add_witness, words_of)
+
+
 @part
 def count_cells(table, entries, scratch, feature, first, last):
     """Add up the weight of every code and class; returns the missing weight.
 
     The cells of missing values are the last ones.
     """
-    n_classes, n_codes = table.n_classes, table.n_codes[feature]
-    cells, row, begin = scratch.cells, entries.row, first
+    n_classes, n_codes, cells = table.n_classes, table.n_codes[feature], scratch.cells
     for i in range((n_codes + 1) * n_classes):
         cells[i] = 0.0
-    while begin < last:
-        page, end = next_piece(table, row, begin, last)
-        codes, offset = page.ranks, column_of(page, feature)
-        for i in range(begin, end):
-            code = min(int64(codes[offset + row[i]]), n_codes)
-            cells[code * n_classes + entries.label[i]] += entries.weight[i]
-        begin = end
+    into = (cells, n_classes, entries.label, entries.weight)
+    collect_weights(table, entries.row, feature, first, last, n_codes, into, 0)
     unknown = 0.0
     for label in range(n_classes):
         unknown += cells[n_codes * n_classes + label]
@@ -69,16 +96,8 @@ def weigh_missing(table, entries, feature, first, last, sums, sign):
 
     Returns the weight of all of them.
     """
-    row, unknown, begin = entries.row, 0.0, first
-    while begin < last:
-        page, end = next_piece(table, row, begin, last)
-        codes, offset = page.ranks, column_of(page, feature)
-        for i in range(begin, end):
-            if codes[offset + row[i]] == MISSING_CODE:
-                unknown += entries.weight[i]
-                sums[entries.label[i]] += sign * entries.weight[i]
-        begin = end
-    return unknown
+    into = (sums, entries.label, entries.weight, sign)
+    return collect_unknown(table, entries.row, feature, first, last, MISSING_CODE, into, 0.0)
 
 
 @part
@@ -118,6 +137,54 @@ def cut_between(table, feature, low, high):
     return low
 
 
+@inlined
+def put_right(table, nodes, entries, scratch, node, feature, first, last, counted):
+    """Count or sort the entries of a node; all that have a value are on the right.
+
+    Returns how many are sorted, and the weight of those that have no value.
+    """
+    n_classes, n_keys, unknown = table.n_classes, int64(0), 0.0
+    for label in range(n_classes):
+        scratch.left[label] = 0.0
+        scratch.right[label] = nodes.counts[node * n_classes + label]
+    if counted:
+        unknown = count_cells(table, entries, scratch, feature, first, last)
+        for label in range(n_classes):
+            scratch.right[label] -= scratch.cells[table.n_codes[feature] * n_classes + label]
+    else:
+        n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
+        if n_keys < last - first:
+            unknown = weigh_missing(table, entries, feature, first, last, scratch.right, -1.0)
+    return n_keys, unknown
+
+
+@inlined
+def move_cells(table, scratch, code):
+    """Move the cells of a code to the left; returns the change of both sides' sums."""
+    change = int64(0)
+    for label in range(table.n_classes):
+        weight = scratch.cells[code * table.n_classes + label]
+        if weight > 0.0:
+            change += move(scratch.left, scratch.right, label, weight, table.scale)
+    return change
+
+
+@inlined
+def move_run(table, entries, scratch, step, n_keys, first, weight_left):
+    """Move sorted entries of one code to the left, those from a place on.
+
+    Returns where the next code begins, the change of both sides' sums and the weight on the left.
+    """
+    code, change = scratch.keys[step] >> uint64(32), int64(0)
+    while step < n_keys and scratch.keys[step] >> uint64(32) == code:
+        place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
+        label, weight = int64(entries.label[place]), entries.weight[place]
+        change += move(scratch.left, scratch.right, label, weight, table.scale)
+        weight_left += weight
+        step += 1
+    return step, change, weight_left
+
+
 @step(GainOfFeature)
 def search_number(slots, node, feature, first, last):
     """Find the threshold with the largest gain."""
@@ -126,22 +193,9 @@ def search_number(slots, node, feature, first, last):
     scratch = load_scratch(slots, SCRATCH_AT)
     n_classes, scale = table.n_classes, table.scale
     n_codes = table.n_codes[feature]
-    left, right, cells = scratch.left, scratch.right, scratch.cells
-    total = nodes.weight[node]
+    right, cells, total = scratch.right, scratch.cells, nodes.weight[node]
     counted = fits_cells(table, feature, first, last)
-    n_keys = int64(0)
-    unknown = 0.0
-    for label in range(n_classes):
-        left[label] = 0.0
-        right[label] = nodes.counts[node * n_classes + label]
-    if counted:
-        unknown = count_cells(table, entries, scratch, feature, first, last)
-        for label in range(n_classes):
-            right[label] -= cells[n_codes * n_classes + label]
-    else:
-        n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
-        if n_keys < last - first:
-            unknown = weigh_missing(table, entries, feature, first, last, right, -1.0)
+    n_keys, unknown = put_right(table, nodes, entries, scratch, node, feature, first, last, counted)
     known = total - unknown
     least = max(table.settings.min_leaf, min(0.1 * known / n_classes, LARGEST_LEAST))
     if known < 2.0 * least - LEAST:
@@ -176,19 +230,14 @@ def search_number(slots, node, feature, first, last):
         if known - weight_left < least - LEAST:
             break
         if counted:
-            for label in range(n_classes):
-                weight = cells[code * n_classes + label]
-                if weight > 0.0:
-                    inner += move(left, right, label, weight, scale)
+            inner += move_cells(table, scratch, code)
             weight_left += here
             step += 1
         else:
-            while step < n_keys and int64(scratch.keys[step] >> uint64(32)) == code:
-                place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
-                weight = entries.weight[place]
-                inner += move(left, right, int64(entries.label[place]), weight, scale)
-                weight_left += weight
-                step += 1
+            step, change, weight_left = move_run(
+                table, entries, scratch, step, n_keys, first, weight_left
+            )
+            inner += change
         low = code
     if candidates == 0:
         return
@@ -229,15 +278,9 @@ fill_well = inlined(are_well_filled)
 @part
 def count_witnesses(table, entries, feature, first, last):
     """As how many entries of equal weights those count whose value is known."""
-    row, total, squares, begin = entries.row, 0.0, 0.0, first
-    while begin < last:
-        page, end = next_piece(table, row, begin, last)
-        codes, offset = page.ranks, column_of(page, feature)
-        for i in range(begin, end):
-            if codes[offset + row[i]] != MISSING_CODE:
-                total += entries.weight[i]
-                squares += entries.weight[i] * entries.weight[i]
-        begin = end
+    total, squares = collect_witnesses(
+        table, entries.row, feature, first, last, MISSING_CODE, entries.weight, (0.0, 0.0)
+    )
     return total * total / squares
 
 
@@ -264,6 +307,53 @@ def pay_chance(table, entries, scratch, found, feature, first, last, known, squa
     found.gain[feature] = gain if gain > TIE else -1.0
 
 
+@inlined
+def sum_cells(table, scratch, n_codes, least):
+    """What branches for all codes come to, one by one, from their cells.
+
+    Returns the sums of x * log2(x) over their classes and over the branches, how many are large
+    enough and how many there are, and the squares that they explain (`pay_chance`).
+    """
+    inner, outer, n_large, n_groups, squares = int64(0), int64(0), int64(0), int64(0), 0.0
+    cells, n_classes = scratch.cells, table.n_classes
+    for code in range(n_codes):
+        here = 0.0
+        for label in range(n_classes):
+            weight = cells[code * n_classes + label]
+            here += weight
+            inner += lift(weight, table.scale)
+        outer += lift(here, table.scale)
+        n_groups += here > 0.0
+        for label in range(n_classes if here > 0.0 else 0):
+            squares += cells[code * n_classes + label] ** 2 / here
+        n_large += here > 0.0 and here >= least
+    return inner, outer, n_large, n_groups, squares
+
+
+@inlined
+def sum_runs(table, entries, scratch, n_keys, first, least):
+    """`sum_cells` from entries that are sorted by their codes."""
+    inner, outer, n_large, n_groups, squares = int64(0), int64(0), int64(0), int64(0), 0.0
+    left, keys, step = scratch.left, scratch.keys, int64(0)
+    while step < n_keys:
+        code = keys[step] >> uint64(32)
+        start, here = step, 0.0
+        while step < n_keys and keys[step] >> uint64(32) == code:
+            place = first + int64(keys[step] & uint64(0xFFFFFFFF))
+            left[entries.label[place]] += entries.weight[place]
+            here += entries.weight[place]
+            step += 1
+        for i in range(start, step):
+            label = entries.label[first + int64(keys[i] & uint64(0xFFFFFFFF))]
+            inner += lift(left[label], table.scale)
+            squares += left[label] ** 2 / here
+            left[label] = 0.0
+        outer += lift(here, table.scale)
+        n_groups += 1
+        n_large += here >= least
+    return inner, outer, n_large, n_groups, squares
+
+
 @step(GainOfFeature)
 def search_category(slots, node, feature, first, last):
     """Judge the split of a node into one branch per category."""
@@ -275,9 +365,7 @@ def search_category(slots, node, feature, first, last):
     own_branch = table.missing_is_branch[feature] != 0
     left, right, cells = scratch.left, scratch.right, scratch.cells
     total, least = nodes.weight[node], table.settings.min_leaf - LEAST
-    inner, outer, base = int64(0), int64(0), int64(0)
-    n_large, n_groups, unknown = int64(0), int64(0), 0.0
-    grouped, squares = False, 0.0
+    base, grouped, unknown = int64(0), False, 0.0
     for label in range(n_classes):
         left[label] = 0.0
         right[label] = nodes.counts[node * n_classes + label]
@@ -286,20 +374,15 @@ def search_category(slots, node, feature, first, last):
         if unknown > 0.0 and not own_branch:
             for label in range(n_classes):
                 right[label] = max(right[label] - cells[n_codes * n_classes + label], 0.0)
-        for code in range(n_codes + own_branch):
-            here = 0.0
-            for label in range(n_classes):
-                weight = cells[code * n_classes + label]
-                here += weight
-                inner += lift(weight, scale)
-            outer += lift(here, scale)
-            n_groups += here > 0.0
-            for label in range(n_classes if here > 0.0 else 0):
-                squares += cells[code * n_classes + label] ** 2 / here
-            n_large += here > 0.0 and here >= least
+        inner, outer, n_large, n_groups, squares = sum_cells(
+            table, scratch, n_codes + own_branch, least
+        )
         grouped = table.settings.with_groups and n_large >= 1
     else:
         n_keys = sort_entries(table, entries.row, scratch, feature, first, last)
+        inner, outer, n_large, n_groups, squares = sum_runs(
+            table, entries, scratch, n_keys, first, least
+        )
         if n_keys < last - first:  # missing values are a run of their own, or left out
             unknown = weigh_missing(table, entries, feature, first, last, left, 1.0)
             for label in range(n_classes):
@@ -307,27 +390,9 @@ def search_category(slots, node, feature, first, last):
                     inner += lift(left[label], scale)
                 else:
                     right[label] = max(right[label] - left[label], 0.0)
-                left[label] = 0.0
             if own_branch:
                 outer += lift(unknown, scale)
                 n_large += unknown >= least
-        step = int64(0)
-        while step < n_keys:
-            code = scratch.keys[step] >> uint64(32)
-            start, here = step, 0.0
-            while step < n_keys and scratch.keys[step] >> uint64(32) == code:
-                place = first + int64(scratch.keys[step] & uint64(0xFFFFFFFF))
-                left[entries.label[place]] += entries.weight[place]
-                here += entries.weight[place]
-                step += 1
-            for i in range(start, step):
-                label = entries.label[first + int64(scratch.keys[i] & uint64(0xFFFFFFFF))]
-                inner += lift(left[label], scale)
-                squares += left[label] ** 2 / here
-                left[label] = 0.0
-            outer += lift(here, scale)
-            n_groups += 1
-            n_large += here >= least
     for label in range(n_classes):
         base += lift(right[label], scale)
     if own_branch:
