@@ -21,6 +21,8 @@ _PUBLIC = {
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "ExtraTreeClassifier": "hornbeam.tree.extra",
+    "ExtraTreeRegressor": "hornbeam.tree.extra",
     "ExtraTreesClassifier": "hornbeam.forest.estimators",
     "ExtraTreesRegressor": "hornbeam.forest.estimators",
     "GradientBoostingClassifier": "hornbeam.boosting.estimators",
@@ -40,6 +42,7 @@ _PUBLIC = {
     "check_leakage": "hornbeam.combine.leakage",
     "choose_ccp_alpha": "hornbeam.tree.pruning.choose",
     "explain_split": "hornbeam.explain.split",
+    "export_graphviz": "hornbeam.output.graphviz",
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
     "load": "hornbeam.model.modelfile",
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from hornbeam.forest.isolation import IsolationForest as IsolationForest
     from hornbeam.model.modelfile import load as load
     from hornbeam.output.drawing import plot_tree as plot_tree
+    from hornbeam.output.graphviz import export_graphviz as export_graphviz
     from hornbeam.output.svg import tree_svg as tree_svg
     from hornbeam.output.text import export_rules as export_rules
     from hornbeam.output.text import export_text as export_text
@@ -96,6 +100,8 @@ if TYPE_CHECKING:
     from hornbeam.quinlan.id3 import ID3Classifier as ID3Classifier
     from hornbeam.tree.estimators import DecisionTreeClassifier as DecisionTreeClassifier
     from hornbeam.tree.estimators import DecisionTreeRegressor as DecisionTreeRegressor
+    from hornbeam.tree.extra import ExtraTreeClassifier as ExtraTreeClassifier
+    from hornbeam.tree.extra import ExtraTreeRegressor as ExtraTreeRegressor
     from hornbeam.tree.pruning.choose import choose_ccp_alpha as choose_ccp_alpha
     from hornbeam.tree.pruning.functions import prune_cost_complexity as prune_cost_complexity
     from hornbeam.tree.pruning.functions import prune_pessimistic as prune_pessimistic

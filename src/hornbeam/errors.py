@@ -23,6 +23,10 @@ class ModelFileError(ValueError):
     """
 
 
+class SparseTargetError(TypeError, ValueError):
+    """Targets came as a sparse matrix: an error of either kind to scikit-learn."""
+
+
 class UnavailableFunctionError(RuntimeError):
     """A function the model was trained with is not part of its file and was called."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-_ALSO_LEARNT = ("_weight",)  # besides the attributes whose names end with an underscore
+_ALSO_LEARNT = ("_weight", "_bags")  # besides the attributes whose names end with an underscore
 
 
 def is_learnt(name: str) -> bool:

@@ -403,7 +403,9 @@ def _check_counts(y: Array, name: str) -> None:
             f"{y.min()}. Use loss='squared_error' for targets of both signs."
         )
     if not (y > 0).any():
-        raise ValueError(f"Sum of y is not positive which is necessary for the loss {name!r}.")
+        raise ValueError(
+            f"Sum of y is not strictly positive which is necessary for the loss {name!r}."
+        )
 
 
 def _check_positive(y: Array, name: str) -> None:

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _PACKAGE = __name__.partition(".")[0]
+_BETWEEN = ("sklearn.callback._callback_support",)  # what stands around our `fit`
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn the caller of hornbeam, unless somebody else has said it already (`silenced`)."""
     if not _silent.get():
-        warnings.warn(message, UserWarning, stacklevel=_levels_to_caller())
+        warnings.warn(message, category, stacklevel=_levels_to_caller())
 
 
 @contextmanager
@@ -37,4 +38,4 @@ def _levels_to_caller() -> int:
 
 
 def _is_own(module: str) -> bool:
-    return module.partition(".")[0] == _PACKAGE
+    return module.partition(".")[0] == _PACKAGE or module in _BETWEEN

@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import (
 from hornbeam import hints
 from hornbeam.criteria import ABSOLUTE_ERROR, CLASSIFICATION_CRITERIA, REGRESSION_CRITERIA
 from hornbeam.dtypes import MAX_BINS
+from hornbeam.kernels.frontier import ORDERS, list_orders
 
 
 @dataclass(frozen=True)
@@ -187,10 +188,10 @@ PARAMETERS: dict[str, Parameter] = {
         [Interval(Integral, 2, MAX_BINS, closed="both")],
     ),
     "growth": Parameter(
-        "{'depth', 'level', 'leaf'} or None",
-        "Which node is split next: the deepest, the shallowest or the one with the largest "
-        "relative gain. None: 'leaf' if `max_leaf_nodes` is set, else 'depth'.",
-        [StrOptions({"depth", "level", "leaf"}), None],
+        f"{{{', '.join(map(repr, ORDERS))}}} or None",
+        f"Which node is split next: {list_orders()}. Gains are relative ones. None: 'leaf' if "
+        "`max_leaf_nodes` is set, else 'depth'.",
+        [StrOptions(set(ORDERS)), None],
     ),
     "categorical_features": Parameter(
         "'from_dtype', array-like or None",

@@ -73,7 +73,9 @@ def test_predictions_are_sums_over_leaves(name: str) -> None:
     """Start plus what the leaves of `apply` add, through the link."""
     model = MODELS[name]
     leaves, n_scores = model.apply(FRAME), model.ensemble_.n_scores
-    assert leaves.shape == (N, 6 * n_scores) and leaves.dtype == np.int32
+    assert leaves.shape == ((N, 6) if n_scores == 1 else (N, 6, n_scores))
+    assert leaves.dtype == np.int32
+    leaves = leaves.reshape(N, -1)
     scores = np.tile(model.ensemble_.start, (N, 1))
     for number, tree in enumerate(model.trees_):
         assert tree.is_leaf[leaves[:, number]].all()

@@ -81,9 +81,9 @@ def test_how_many_rows_are_drawn() -> None:
     assert count_draws(True, 4, 9) == 4
     assert count_draws(True, 0.5, 9) == 4  # half of 9, rounded
     assert count_draws(True, 0.01, 9) == 1
-    with pytest.raises(ValueError, match="must be <= n_samples=9 but got value 10"):
-        count_draws(True, 10, 9)
-    with pytest.raises(ValueError, match="bootstrap=True or leave max_samples away"):
+    assert count_draws(True, 10, 9) == 10
+    assert count_draws(True, 1.5, 8) == 12
+    with pytest.raises(ValueError, match="`max_sample` cannot be set if `bootstrap=False`"):
         count_draws(False, 0.5, 9)
 
 

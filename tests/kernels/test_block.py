@@ -1,4 +1,4 @@
-"""Nodes of few rows that grow as sets of bits are those of the growth loop."""
+"""Nodes of few rows that grow as sets of bits are those of the driver."""
 
 from __future__ import annotations
 

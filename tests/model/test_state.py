@@ -55,7 +55,14 @@ NONSENSE: list[Any] = [
     None, "x", -1, 0, 3.5, 1e300, float("nan"), 2**70, [], [float("nan")], {"x": "y"},
     np.array([np.nan, 1.0]), object,
 ]  # fmt: skip
-OPTIONAL = ("feature_names_in_", "oob_score_", "oob_prediction_", "leaf_samples_", "estimator_")
+OPTIONAL = (
+    "feature_names_in_",
+    "oob_score_",
+    "oob_prediction_",
+    "leaf_samples_",
+    "estimator_",
+    "bags_",
+)
 
 
 @functools.cache

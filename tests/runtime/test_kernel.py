@@ -548,7 +548,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str,
 
 def test_a_second_process_compiles_nothing(compiled: Any) -> None:
     root, (digest, kernels, printed) = compiled
-    assert "grow.expand" in kernels and "traverse.find_leaves" in kernels
+    assert "driver.drive" in kernels and "traverse.find_leaves" in kernels
     assert printed.count("hornbeam: compiling for this machine") == 1
     assert finish(start(root, FIT)) == (digest, [], "")
 

@@ -1,4 +1,4 @@
-"""The growth loop: orders, threads, random draws, limits and room for many nodes."""
+"""Growing: orders, threads, random draws, limits and room for many nodes."""
 
 from __future__ import annotations
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from hornbeam.boosting.defaults import LEAF
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain
 from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
 from hornbeam.data.pages import Page
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.steps import BoostSteps
-from hornbeam.kernels.state import BEST_FIRST, CATEGORY_CODES, GROWTH_CODES
+from hornbeam.kernels.driver import Crew, DriverSteps
+from hornbeam.kernels.frontier import Frontier, new_frontier
+from hornbeam.kernels.state import CATEGORY_CODES
 from hornbeam.runtime.views import make_slots, new_arrays
 
 _UNLIMITED = 2**31 - 1
@@ -47,7 +50,6 @@ def make_table(
         max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
         max_leaves=max_leaves,
         min_leaf=max(1, rules.min_samples_leaf),
-        growth=GROWTH_CODES.get(rules.growth, BEST_FIRST),
         category_rule=CATEGORY_CODES[rules.category_split],
         is_plain=is_plain(rules),
         draws_features=draws_features(rules),
@@ -109,13 +111,26 @@ def new_nodes(shape: s.BoostShape, most: int, **lengths: int) -> s.BoostNodes:
     return nodes
 
 
-def new_team(searchers: int = 0, **lengths: int) -> s.BoostTeam:
-    """What threads share, with arrays of these lengths; ``searchers`` of them look for splits."""
-    names = [name for name in s.BoostTeam._fields if name not in ("searched", "best")]
+def new_team(
+    turn: DriverSteps | None = None,
+    frontier: Frontier | None = None,
+    searchers: int = 0,
+    **lengths: int,
+) -> s.BoostTeam:
+    """What threads share, with arrays of these lengths; ``searchers`` of them look for splits.
+
+    Those that grow trees have a turn and a frontier.
+    """
+    words = np.zeros(s.N_WORDS, np.int64)
+    views = ("crew", "words", "frontier", "searched", "best")
+    names = [name for name in s.BoostTeam._fields if name not in views]
     room = s.LINE * searchers
     team: s.BoostTeam = new_arrays(
         s.BoostTeam,
         dict.fromkeys(names, 0) | lengths,
+        crew=Crew(words, DriverSteps() if turn is None else turn),
+        words=words,
+        frontier=new_frontier(LEAF, 0) if frontier is None else frontier,
         searched=new_arrays(s.BoostSearched, dict.fromkeys(s.BoostSearched._fields, room)),
         best=new_arrays(
             s.BoostBest,

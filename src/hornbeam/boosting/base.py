@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
 from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
-from hornbeam.boosting.grower import USUAL_KERNELS
+from hornbeam.boosting.grower import USUAL_KERNELS, GrownTree
 from hornbeam.boosting.history import TRAIN, VALIDATION, Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
 from hornbeam.boosting.parameters import USUAL_PATIENCE
@@ -45,9 +46,11 @@ from hornbeam.boosting.scoring import LOSS, Scorer, Scoring, WatchedRows, read_s
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
 from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, Leader, Pace, find_pace, watched_losses
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.coding import Codes
 from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.folds import Kin, Splits
+from hornbeam.data.infinities import infinities_are_numbers
 from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.schema import Schema
 from hornbeam.data.target import check_length
@@ -82,10 +85,16 @@ COMMON = {
 }
 
 
-class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseGradientBoosting(
+    SavableBoosting,
+    CallbackSupportMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What all three share."""
 
     _task: str
+    _called: str  # by those whose engine this is
     loss: Any
     n_estimators: int
     learning_rate: float | Auto
@@ -131,8 +140,14 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     history_: dict[str, Array]
     calibration_: Array  # only if it was asked for
 
+    @property
+    def _name(self) -> str:
+        """What errors call the estimator: its class, or what stands in front of it."""
+        return self.__dict__.get("_called", type(self).__name__)
+
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -247,8 +262,21 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
             () if before is None else _root_weights(before.ensemble_.trees),
         )
         scoring = self._scoring(scorers, course, watched, valid, fitted, scale)
+        told = Told(self, rounds.n_rounds, given.X, given.y, given.sample_weight)
+        grown: list[GrownTree] = []
+
+        def so_far() -> dict[str, Any]:
+            """The fitted attributes as they are after a round."""
+            scaled = [copy.copy(tree) for tree in grown]
+            for tree in scaled:
+                tree.value = scale.up(tree.value, tree.child == 0)
+            done, start = n_before + len(scaled) // loss.n_scores, scale.up(course.start)
+            return fitted | _model_of(before, scaled, course, rules, start, done)
+
+        if told.listens:
+            callbacks = [*callbacks, lambda report: told.step(so_far)]
         with self._watch(course, callbacks, before, n_before, scale, scoring) as watch:
-            grown = boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss)
+            boost(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss, grown)
         if grown and all(len(tree.child) == 1 for tree in grown):
             _explain_no_split(float(grown[0].hessian[0]), course.scores, rules)
         elif grown:
@@ -256,31 +284,25 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         for tree in grown:
             tree.value = scale.up(tree.value, tree.child == 0)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
-        trees = build_trees(grown, table.codes, rules)
-        if before is not None:
-            trees = Trees.join([before.ensemble_.trees, trees])
-        trees = trees[: n_kept * loss.n_scores]
-        scores_of_trees = np.arange(len(trees)) % loss.n_scores
-        start = scale.up(course.start)
-        fitted["ensemble_"] = Ensemble(trees, scores_of_trees, loss.n_scores, start)
-        fitted["link_"] = loss.link_name
-        fitted["n_iter_"] = n_kept
+        fitted |= _model_of(before, grown, course, rules, scale.up(course.start), n_kept)
         fitted["history_"] = watch.history()
         if self._calibrates:
             all_rounds = replace(rounds, n_rounds=n_kept, first_round=0, hessians=())
             fitted["calibration_"] = scale.up(self._calibrate(coded, loss, rules, all_rounds))
+        told.end(lambda: fitted)
         return fitted
 
     def _read(self, given: Given, before: Any) -> tuple[TrainingTable, dict[str, Any]]:
         """The table, and what is known before y is read, as fitted attributes."""
-        table = read_table(
-            given.X,
-            given.sample_weight,
-            type(self).__name__,
-            self.categorical_features,
-            self.unseen,
-            schema=None if before is None else before.schema_,
-        )
+        with infinities_are_numbers():
+            table = read_table(
+                given.X,
+                given.sample_weight,
+                self._name,
+                self.categorical_features,
+                self.unseen,
+                schema=None if before is None else before.schema_,
+            )
         fitted = table.attributes()
         fitted["seed_"] = self._seed() if before is None else before.seed_
         return table, fitted
@@ -322,8 +344,9 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
     ) -> TrainingRows:
         """Read the rows to watch; an error says that it is about them."""
         try:
-            name, schema = type(self).__name__, fitted["schema_"]
-            read = read_table(valid.X, valid.sample_weight, name, schema=schema)
+            name, schema = self._name, fitted["schema_"]
+            with infinities_are_numbers():
+                read = read_table(valid.X, valid.sample_weight, name, schema=schema)
             watched = self._read_rows(valid, read, fitted, True)
             loss.check_target(watched.target)
         except (TypeError, ValueError) as error:
@@ -655,21 +678,26 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         """Scores of each row, (n_rows, n_scores)."""
         if "ensemble_" not in self.__dict__:
             check_is_fitted(self)
-        name, X = type(self).__name__, self._features(X)
+        name, X = self._name, self._features(X)
         if self.schema_.takes_as_is(X, name):
             scores = self.ensemble_.scores(X, self.n_jobs)
             if scores is not None:
                 return scores
-        scores = self.ensemble_.scores(self.schema_.read(X, name), self.n_jobs)
-        assert scores is not None  # read has refused infinite values
+        scores = self.ensemble_.scores(self._matrix(X), self.n_jobs)
+        assert scores is not None  # there are no infinite values left
         return scores
+
+    def _matrix(self, X: Any) -> Any:
+        """A table as floats without infinite values."""
+        with infinities_are_numbers():
+            return self.schema_.read(X, self._name)
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
-        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        matrix = self._matrix(self._features(X))
         every = self.ensemble_.n_scores
         for scores in self.ensemble_.staged_scores(matrix, self.n_jobs, every):
-            assert scores is not None  # read has refused infinite values
+            assert scores is not None  # there are no infinite values left
             yield scores
 
     def _linked(self, scores: Array) -> Array:
@@ -688,13 +716,15 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
 
         Returns
         -------
-        array of int32 of shape (n_samples, n_trees)
+        array of int32 of shape (n_samples, n_iter_), or (n_samples, n_iter_, n_scores) if a
+        round has several trees, as with more than two classes
         """
         check_is_fitted(self)
-        matrix = self.schema_.read(self._features(X), type(self).__name__)
+        matrix = self._matrix(self._features(X))
         leaves = self.ensemble_.leaves(matrix, self.n_jobs)
-        assert leaves is not None  # read has refused infinite values
-        return leaves
+        assert leaves is not None  # there are no infinite values left
+        n_scores = self.ensemble_.n_scores
+        return leaves if n_scores == 1 else leaves.reshape(len(leaves), -1, n_scores)
 
     @property
     def trees_(self) -> Sequence[Tree]:
@@ -800,6 +830,25 @@ class BaseGradientBoosting(SavableBoosting, BaseEstimator, metaclass=ABCMeta):  
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _model_of(
+    before: Any,
+    grown: Sequence[GrownTree],
+    course: Course,
+    rules: BoostRules,
+    start: Array,
+    n_rounds: int,
+) -> dict[str, Any]:
+    """The fitted attributes of a model of so many rounds, those of an earlier fit included."""
+    loss = course.scores.loss
+    trees = build_trees(grown, course.table.codes, rules)
+    if before is not None:
+        trees = Trees.join([before.ensemble_.trees, trees])
+    trees = trees[: n_rounds * loss.n_scores]
+    scores_of_trees = np.arange(len(trees)) % loss.n_scores
+    ensemble = Ensemble(trees, scores_of_trees, loss.n_scores, start)
+    return {"ensemble_": ensemble, "link_": loss.link_name, "n_iter_": n_rounds}
 
 
 def _root_weights(trees: Trees) -> tuple[float, ...]:

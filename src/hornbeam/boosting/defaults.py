@@ -10,14 +10,18 @@ docs/boosting.md has them in words.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
+
+from hornbeam.kernels.frontier import ORDERS
 
 Auto = Literal["auto"]
 
 LEAF, LEVEL, DEPTH = "leaf", "level", "depth"
 SYMMETRIC, ALTERNATE = "symmetric", "alternate"  # and in every second round
-GROWTHS = (LEAF, LEVEL, DEPTH, SYMMETRIC, ALTERNATE)
+GROWTHS = (*ORDERS, SYMMETRIC, ALTERNATE)
 
 FEW_ROWS = 5_000  # fewer are easily learnt by heart
 USUAL_LEAF = 5  # rows of a leaf, but
@@ -107,12 +111,17 @@ def settle(given: Any, shape: Shape) -> Settings:
         usual_growth(shape) if given.growth == "auto" else given.growth,
         usual_depth(shape, given.max_leaf_nodes) if depth == "auto" else depth,
         usual_levels(shape) if depth == "auto" else depth,
-        usual_leaf(shape) if leaf == "auto" else int(leaf),
+        usual_leaf(shape) if leaf == "auto" else rows_of(leaf, shape.n_rows),
         FIRST_LAMBDA if penalty == "auto" else float(penalty),
         penalty == "auto",
         usual_share(shape) if share == "auto" else float(share),
         usual_smooth(shape.n_rows) if smooth == "auto" else float(smooth),
     )
+
+
+def rows_of(size: int | float, n_rows: int) -> int:
+    """A number of rows, given as such or as a share of all."""
+    return int(size) if isinstance(size, Integral) else max(1, math.ceil(size * n_rows))
 
 
 def usual_depth(shape: Shape, max_leaf_nodes: int | None) -> int | None:

@@ -102,10 +102,11 @@ def boost(
     talk: Talk | None,
     n_jobs: int | None,
     measure_train: bool = False,
+    grown: list[GrownTree] | None = None,
 ) -> list[GrownTree]:
     """Boost; ``talk`` is told of every round and returns True to stop.
 
-    Returns the trees, one per score and round.
+    Returns the trees, one per score and round: ``grown``, if that is a list to add them to.
     """
     table, scores = course.table.parting(rules.min_samples_leaf), course.scores
     validation = course.validation
@@ -121,7 +122,7 @@ def boost(
     followers = list(watchers)
     if rounds.drop_rate > 0.0:
         followers.append(Follower(table, scores, n_jobs))
-    result: list[GrownTree] = []
+    result: list[GrownTree] = [] if grown is None else grown
     hessians, falling = list(rounds.hessians), rules.lambda_falls and not scores.equal_hessians
     refit = rounds.order == 1 or loss.leaf_rule != "newton"
     for number in range(rounds.first_round, rounds.first_round + rounds.n_rounds):
@@ -144,7 +145,7 @@ def boost(
             trees[which] = tree  # noqa: B023
 
         def grow_one(grower: BoostedGrower, which: int) -> None:
-            seed = _seed_of(rounds.seed, number, which)  # noqa: B023
+            seed = seed_of_tree(rounds.seed, number, which)  # noqa: B023
             active = _draw_features(rules, table.features, seed)
             if loss.n_scores > 1:
                 grower.take_slopes(which)
@@ -152,7 +153,7 @@ def boost(
             add_tree(grower, grower.grow(seed, active, falls[which]), which)  # noqa: B023
 
         def grow_all(grower: SymmetricGrower) -> None:
-            seed = _seed_of(rounds.seed, number, 0)  # noqa: B023
+            seed = seed_of_tree(rounds.seed, number, 0)  # noqa: B023
             grower.take_slopes()
             for peak in grower.peaks:
                 check_slopes(loss, peak, rounds.order)
@@ -257,7 +258,7 @@ def _refit_leaves(
 # --- draws -------------------------------------------------------------------------------
 
 
-def _seed_of(seed: int, number: int, which: int) -> int:
+def seed_of_tree(seed: int, number: int, which: int) -> int:
     """A seed for a tree that depends on its place in the model, not on what came before."""
     place = struct.pack("<QQQ", seed, number, which)
     return int.from_bytes(hashlib.blake2b(place, digest_size=4).digest(), "little")

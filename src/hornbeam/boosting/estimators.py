@@ -157,7 +157,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.n_jobs = n_jobs
 
     def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
-        values = read_one_column(y, type(self).__name__)
+        values = read_one_column(y, self._name)
         fitted["n_outputs_"] = 1
         return values, weight
 
@@ -240,6 +240,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     """
 
     _task = "classification"
+    _least_classes = 2
     _declared_as = {**COMMON, "loss": "classification_loss"}  # noqa: RUF012
     classes_: Array
     n_classes_: int
@@ -324,7 +325,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.n_jobs = n_jobs
 
     def _read_target(self, y: Any, weight: Array, fitted: dict[str, Any], again: bool) -> Any:
-        name = type(self).__name__
+        name = self._name
         classes = read_classes(y, name)
         if len(classes.names) > 1:
             raise ValueError(
@@ -336,7 +337,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         labels = classes.labels[:, 0].astype(np.float64)
         if again:
             return relabel(classes.names[0], labels, fitted["classes_"]), weight
-        if len(classes.names[0]) < 2:
+        if len(classes.names[0]) < self._least_classes:
             raise ValueError(
                 f"{name} needs two classes to tell apart, but y holds only one class: "
                 f"{classes.names[0].tolist()[0]!r}."

@@ -27,7 +27,7 @@ class Follower:
         self.seconds = table.n_rows * SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
-        self.team = new_team(words=s.N_WORDS)
+        self.team = new_team()
         self.score_slots = scores.slots(size)
         self._make_nodes(0)
         compiled(rounds.follow, rounds.FOLLOW_SIGNATURE)

@@ -14,6 +14,7 @@ import numpy as np
 
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
 from hornbeam.boosting.bundles import Bundles
+from hornbeam.boosting.defaults import ALTERNATE, LEAF
 from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain, most_leaves
@@ -23,14 +24,9 @@ from hornbeam.boosting.units import TOO_HEAVY, choose_units
 from hornbeam.dtypes import ROW, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
-from hornbeam.kernels.boosting.ahead import collect, count_apart, next_ahead, settle_ahead
+from hornbeam.kernels.boosting.ahead import collect, count_apart, settle_ahead, take_ahead
 from hornbeam.kernels.boosting.features import choose_features
-from hornbeam.kernels.boosting.grow import (
-    GROW_SIGNATURE,
-    adopt_nodes,
-    count_and_search,
-    grow_boosted,
-)
+from hornbeam.kernels.boosting.grow import collect_sums, count_and_search, settle_nodes
 from hornbeam.kernels.boosting.histogram import (
     add_shared,
     count_columns,
@@ -42,9 +38,9 @@ from hornbeam.kernels.boosting.histogram import (
 from hornbeam.kernels.boosting.nodes import (
     make_root,
     mark_sides,
-    next_split,
     plan_build,
     settle_split,
+    take_node,
 )
 from hornbeam.kernels.boosting.partition import lay_out_all, lay_out_drawn, part_together
 from hornbeam.kernels.boosting.search import search_bound, search_category, search_features
@@ -54,6 +50,8 @@ from hornbeam.kernels.boosting.sparse import (
     prepare_sparse,
 )
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.driver import ADDING, WORD_TURN, DriverSteps, drive, driver_kernels
+from hornbeam.kernels.frontier import new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -67,12 +65,14 @@ _POOL_BYTES = 1 << 29  # histograms kept for subtraction
 _USUAL_STEPS = {
     "make_root": make_root,
     "plan_build": plan_build,
-    "count_and_search": count_and_search,
     "search_features": search_features,
-    "adopt_nodes": adopt_nodes,
-    "next_split": next_split,
     "settle": settle_split,
 }
+
+
+_USUAL_TURN = DriverSteps(
+    take=take_node, collect=collect_sums, scan=count_and_search, settle=settle_nodes
+)
 
 
 class GrownTree:
@@ -216,8 +216,8 @@ class BoostedGrower(TreeGrower):
         counted = least > 1 and weighs_too_much(self.heaviest, parts.n_rows, least)
         if counted and parts.are_many:
             raise ValueError(TOO_HEAVY)
-        steps = _steps(table, rules, self.size, counted)
-        compile_all(_kernels(steps, followed))
+        steps, turn = _steps(table, rules, self.size, counted), _turn(rules)
+        compile_all(_kernels(steps, turn, followed))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, n_slots, BoostSteps(**steps))
         if parts.are_many:
@@ -239,8 +239,9 @@ class BoostedGrower(TreeGrower):
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves + 2 * rules.ahead)
         size = self.size
         self.team = new_team(
-            searchers=size,
-            words=s.N_WORDS,
+            turn,
+            new_frontier(LEAF if rules.growth == ALTERNATE else rules.growth, max_leaves + 1),
+            size,
             cells=2 * n_cells * (n_slots + 1),
             sums=2 * n_cells * size if size > 1 else 0,
             tiles=(n_cells if table.is_sparse else n_columns * s.TILE_STRIDE) * size,
@@ -250,7 +251,6 @@ class BoostedGrower(TreeGrower):
             bundle_feature=n_features,
             may_ask=2 * n_features,
             goes_left=256,
-            frontier=max_leaves + 1,
             free_slots=n_slots,
             sort_key=256 * size,
             sort_code=256 * size,
@@ -290,8 +290,10 @@ class BoostedGrower(TreeGrower):
         slots, size = self.slots, self.size
         self.team.taken[:] = 0
         while True:
-            run_team(lambda rank: grow_boosted(slots, rank, size), size, self.words, self.seconds)
-            if self.words[s.WORD_MODE] == s.FINISHED:
+            run_team(
+                lambda rank: drive(slots, s.TEAM_AT, rank, size), size, self.words, self.seconds
+            )
+            if self.words[WORD_TURN] != ADDING:
                 break
             self.parts.add_up(self._partial_sums())
         return GrownTree(self.nodes, int(self.words[s.WORD_NODES]), units, penalty)
@@ -311,7 +313,7 @@ class BoostedGrower(TreeGrower):
         """The sums with which the team has come up for air."""
         words, nodes, n_cells = self.words, self.nodes, self.table.shape.n_cells
         histograms = self.team.cells.reshape(-1, 2 * n_cells)
-        if words[s.WORD_MODE] == s.ADDING_ROOT:
+        if words[s.WORD_MODE] == s.PLANTING:
             return [words[s.WORD_GRADIENT : s.WORD_HESSIAN + 1], nodes.n_rows[:1]]
         if words[s.WORD_BUILD] >= 0:
             return [histograms[words[s.WORD_BUILD_SLOT]]]
@@ -350,15 +352,21 @@ def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> di
     if draws_features(rules):
         steps["choose_features"] = choose_features
     if rules.ahead:
-        steps |= {"next_split": next_ahead, "settle": settle_ahead}
-        steps |= {"collect": collect, "count_apart": count_apart}
+        steps |= {"settle": settle_ahead, "collect": collect, "count_apart": count_apart}
     return steps
 
 
-def _kernels(steps: dict[str, Any], followed: bool = False) -> list[Kernel]:
+def _turn(rules: BoostRules) -> DriverSteps:
+    """What the driver does; nodes may be counted ahead of their turn."""
+    return _USUAL_TURN._replace(take=take_ahead) if rules.ahead else _USUAL_TURN
+
+
+def _kernels(
+    steps: dict[str, Any], turn: DriverSteps = _USUAL_TURN, followed: bool = False
+) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     kernels = [
-        (grow_boosted, GROW_SIGNATURE),
+        *driver_kernels(turn),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *declared_signatures(list(steps.values())),
     ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 
 from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.dtypes import MAX_BINS
+from hornbeam.kernels.frontier import list_orders
 from hornbeam.losses import OwnLoss
 from hornbeam.params import COUNT, PARAMETERS, Parameter
 from hornbeam.stopping import patience_parameter, stopping_parameter
@@ -81,9 +82,10 @@ PARAMETERS.update(
             [COUNT, None, _AUTO],
         ),
         "boosting_samples_leaf": Parameter(
-            "int or 'auto'",
-            "Fewest rows in a leaf. 'auto': 5, but not more than one row in eight.",
-            [COUNT, _AUTO],
+            "int, float or 'auto'",
+            "Fewest rows in a leaf; a float is a share of all rows. 'auto': 5, but not more than "
+            "one row in eight.",
+            [COUNT, Interval(RealNotInt, 0.0, 1.0, closed="neither"), _AUTO],
         ),
         "min_child_weight": Parameter(
             "float",
@@ -110,10 +112,10 @@ PARAMETERS.update(
             [Interval(Real, 0.0, None, closed="left")],
         ),
         "boosting_growth": Parameter(
-            "{'auto', 'leaf', 'level', 'depth', 'symmetric', 'alternate'}",
-            "Which node is split next: the one with the largest gain, the shallowest or the "
-            "deepest. 'symmetric': all nodes of a level at once, by one question, which the trees "
-            "of all classes share. 'alternate': symmetric trees in every second round. 'auto': "
+            f"{{{', '.join(map(repr, ('auto', *GROWTHS)))}}}",
+            f"Which node is split next: {list_orders()}. 'symmetric': all nodes of a level at "
+            "once, by one question, which the trees of all classes share. 'alternate': symmetric "
+            "trees in every second round. 'auto': "
             "'alternate' for classes of fewer than 5,000 rows, if no feature has more than 64 "
             "categories and the trial of the learning rate does not speak against it; else 'leaf'.",
             [StrOptions({"auto", *GROWTHS})],

@@ -127,4 +127,4 @@ class SavableBoosting(Savable):
 
 
 def _scores_of_classes(n_classes: int) -> tuple[int, ...]:
-    return (1,) if n_classes == 2 else (n_classes, n_classes - 1)
+    return (1,) if n_classes <= 2 else (n_classes, n_classes - 1)

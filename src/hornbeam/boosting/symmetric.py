@@ -1,7 +1,7 @@
 """Grow symmetric trees: all nodes of a level, and the trees of all scores, ask one question.
 
 Few questions with many answers each: such trees are hard to fit to the noise of few rows, and
-every class profits by what the others say. See kernels/boosting/symmetric.py for the loop.
+every class profits by what the others say. See kernels/boosting/symmetric.py for the steps.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
+from hornbeam.boosting.defaults import LEVEL
 from hornbeam.boosting.grower import GrownTree, TreeGrower
 from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
 from hornbeam.boosting.scores import RowScores, paying_threads
@@ -22,9 +23,10 @@ from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting import symmetric as y
 from hornbeam.kernels.boosting.features import choose_features
-from hornbeam.kernels.boosting.grow import GROW_SIGNATURE
 from hornbeam.kernels.boosting.nodes import mark_sides
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.driver import DriverSteps, drive, driver_kernels
+from hornbeam.kernels.frontier import new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
@@ -34,13 +36,8 @@ _BITS = 30  # of a gradient and of a hessian: the sums of 2**31 rows fit into 64
 _SECONDS_PER_SUM = 3e-9  # of a row, feature and score, on every level
 _USUAL_LEVELS = 5
 
-_USUAL_STEPS = {
-    "plant": y.plant,
-    "open_level": y.open_level,
-    "search_level": y.search_level,
-    "search_question": y.search_question,
-    "ask": y.ask,
-}
+_TURN = DriverSteps(take=y.take_level, scan=y.search_level, settle=y.ask)
+_USUAL_STEPS = {"search_question": y.search_question}
 _USUAL_SHARED = {"mark_sides": mark_sides}  # with other ways to grow
 
 
@@ -76,14 +73,15 @@ class SymmetricGrower(TreeGrower):
         lengths = dict.fromkeys(by_score, 2 * max_leaves * n_scores)
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves, **lengths)
         self.team = new_team(
-            words=s.N_WORDS,
+            _TURN,
+            new_frontier(LEVEL, max_leaves + 1),
             active=n_features,
             bundle=table.bundles.n_columns,
             bundle_start=table.bundles.n_columns + 1,
             bundle_feature=n_features,
             may_ask=n_features,
             goes_left=256,
-            frontier=max_leaves + 1,
+            job=max_leaves + 1,
             column=n_rows if table.is_sparse else 0,
             holder=n_rows if table.is_sparse else 0,
             draw=n_features,
@@ -118,7 +116,7 @@ class SymmetricGrower(TreeGrower):
             y.pack_score(self.slots, desk.arrays.slope, which)
         self.words[:] = 0
         slots, size = self.slots, self.size
-        run_team(lambda rank: y.grow_symmetric(slots, rank, size), size, self.words, self.seconds)
+        run_team(lambda rank: drive(slots, s.TEAM_AT, rank, size), size, self.words, self.seconds)
         n_nodes = int(self.words[s.WORD_NODES])
         return [
             GrownTree(self._nodes_of(which), n_nodes, units, float(penalty[which]))
@@ -201,7 +199,7 @@ def _shared_steps(rules: BoostRules) -> dict[str, Any]:
 def _kernels(steps: dict[str, Any], shared: dict[str, Any]) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     return [
-        (y.grow_symmetric, GROW_SIGNATURE),
+        *driver_kernels(_TURN),
         (y.pack_score, y.PACK_SIGNATURE),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *declared_signatures([*steps.values(), *shared.values()]),

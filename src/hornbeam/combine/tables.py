@@ -23,6 +23,7 @@ class TableRows:
 
     table: Any  # an array, a sparse matrix in csr format or a narwhals data frame
     is_frame: bool
+    layout: str | None = None  # of a sparse matrix, as the user gave it
 
     @property
     def n_rows(self) -> int:
@@ -34,12 +35,19 @@ class TableRows:
         """How many columns there are."""
         return int(self.table.shape[1])
 
+    @property
+    def native(self) -> Any:
+        """The table as the kind that the user gave."""
+        return self.table.to_native() if self.is_frame else self.table
+
     def part(self, rows: Array | None, columns: Array) -> Any:
         """Some rows (None: all) of some columns, as the kind of table that the user gave."""
         table = self.table if rows is None else self.table[rows]
         if not np.array_equal(columns, np.arange(self.n_columns)):
             table = table[:, columns.tolist()] if self.is_frame else table[:, columns]
-        return table.to_native() if self.is_frame else table
+        if self.is_frame:
+            return table.to_native()
+        return table if self.layout in (None, "csr") else table.asformat(self.layout)
 
 
 def read_rows(X: Any, estimator: Any, fitted: bool) -> TableRows:
@@ -57,20 +65,24 @@ def read_rows(X: Any, estimator: Any, fitted: bool) -> TableRows:
     -------
     TableRows
     """
-    table = open_table(X, type(estimator).__name__)
+    rows = open_rows(X, type(estimator).__name__)
+    known = getattr(estimator, "feature_names_in_", None) if fitted and rows.is_frame else None
+    if known is not None and set(known) == set(rows.table.columns):
+        rows = TableRows(rows.table.select(list(known)), True)
+    validate_data(estimator, rows.native, reset=not fitted, skip_check_array=True)
+    return rows
+
+
+def open_rows(X: Any, name: str) -> TableRows:
+    """A table as rows and columns; ``name`` is who asks, in errors."""
+    table = open_table(X, name)
     if isinstance(table, FrameTable):
-        frame = table.frame
-        known = getattr(estimator, "feature_names_in_", None) if fitted else None
-        if known is not None and set(known) == set(frame.columns):
-            frame = frame.select(list(known))
-        validate_data(estimator, frame.to_native(), reset=not fitted, skip_check_array=True)
-        return TableRows(frame, True)
+        return TableRows(table.frame, True)
     if isinstance(table, ArrayTable):
         values: Any = table.values if table.mask is None else _unmasked(table.values, table.mask)
-    else:
-        values = table.values.tocsr()
-    validate_data(estimator, values, reset=not fitted, skip_check_array=True)
-    return TableRows(values, False)
+        return TableRows(values, False)
+    layout = "csc" if table.values.format == "csc" else "csr"
+    return TableRows(table.values.tocsr(), False, layout)
 
 
 def _unmasked(values: Array, mask: Array) -> Array:

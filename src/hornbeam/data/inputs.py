@@ -29,7 +29,7 @@ from hornbeam.data.frames import (
     is_series,
     open_frame,
 )
-from hornbeam.data.matrix import as_float_matrix, check_finite
+from hornbeam.data.matrix import as_float_matrix, finite
 from hornbeam.data.sparse import SparseTable
 from hornbeam.dtypes import MAX_ROWS, Array
 
@@ -73,9 +73,7 @@ def number_matrix(values: Array, title: Callable[[int], str]) -> Array:
     if values.dtype.kind in "iu" and not holds_exactly(values):
         for index in range(values.shape[1]):
             check_exact(values[:, index], None, title(index))
-    floats = as_float_matrix(values)
-    check_finite(floats, title, values.dtype)
-    return floats
+    return finite(as_float_matrix(values), title, values.dtype)
 
 
 Table = ArrayTable | FrameTable | SparseTable

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hornbeam.data.columns import Numbers, float_type, refuse_infinity, to_floats
+from hornbeam.data.infinities import are_numbers, bounded
 from hornbeam.dtypes import Array
 from hornbeam.kernels.binning import find_infinite
 
@@ -43,15 +44,19 @@ def assemble(parts: Sequence[Numbers | Array], titles: Sequence[str]) -> Array:
         else:
             matrix[:, index] = part
             matrix[part < 0, index] = np.nan
-    check_finite(matrix, titles.__getitem__, matrix.dtype)
-    return matrix
+    return finite(matrix, titles.__getitem__, matrix.dtype)
 
 
-def check_finite(matrix: Array, title: Callable[[int], str], dtype: Any) -> None:
-    """Refuse infinite values; ``title`` names a column, ``dtype`` is what the user gave."""
+def finite(matrix: Array, title: Callable[[int], str], dtype: Any) -> Array:
+    """The matrix without infinite values, which are refused unless they are numbers here.
+
+    ``title`` names a column, ``dtype`` is what the user gave.
+    """
     place = int(find_infinite(matrix.ravel("K")))
     if place < 0:
-        return
+        return matrix
+    if are_numbers():
+        return bounded(matrix)
     n_rows, n_columns = matrix.shape
     if matrix.flags.c_contiguous:
         row, index = divmod(place, n_columns)

@@ -14,6 +14,7 @@ from hornbeam.data.columns import (
     refuse_infinity,
     refuse_integer,
 )
+from hornbeam.data.infinities import are_numbers, bounded
 from hornbeam.data.matrix import kernel_view
 from hornbeam.kernels.binning import find_infinite
 
@@ -77,7 +78,9 @@ class SparseTable:
 
     def _check_finite(self, matrix: Any) -> None:
         place = int(find_infinite(matrix.data))
-        if place >= 0:
+        if place >= 0 and are_numbers():
+            matrix.data = bounded(matrix.data)
+        elif place >= 0:
             row, index = _position(matrix, place)
             refuse_infinity(self.title(index), matrix.data[place], row, self.values.dtype)
 

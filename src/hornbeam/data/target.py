@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -21,6 +20,7 @@ from hornbeam.data.columns import (
     short,
 )
 from hornbeam.dtypes import LABEL, Array
+from hornbeam.errors import SparseTargetError
 from hornbeam.notices import warn
 
 
@@ -63,7 +63,10 @@ def _to_array(values: Any, what: str) -> Array:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{what} is a masked array with masked entries; drop those rows first.")
     if scipy.sparse.issparse(values):
-        raise ValueError(f"{what} is a sparse matrix; pass {what}.toarray().")
+        raise SparseTargetError(
+            f"sparse multilabel-indicator for {what} is not supported. {what} is a sparse matrix; "
+            f"pass {what}.toarray()."
+        )
     from_arrow = type(values).__module__.startswith("pyarrow")  # to_numpy() refuses nulls there
     if hasattr(values, "to_numpy") and not from_arrow:
         values = values.to_numpy()
@@ -189,11 +192,10 @@ def warn_column_vector(y: Any) -> None:
     """Say that y was a column where a flat array was expected, in scikit-learn's words."""
     shape = getattr(y, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,), for example using ravel().",
+            "of y to (n_samples, ), for example using ravel().",
             DataConversionWarning,
-            stacklevel=6,
         )
 
 

@@ -6,10 +6,11 @@ who asks later which rows were in the bag of tree 7 draws it again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -92,22 +93,44 @@ class Bags:
         return np.unique(groups, return_inverse=True)[1]
 
 
+class TreeSamples(Sequence[Array]):
+    """The rows that each tree was grown on, each drawn when it is asked for."""
+
+    def __init__(self, bags: Bags, n_trees: int) -> None:
+        self.bags, self.n_trees = bags, n_trees
+
+    def __len__(self) -> int:
+        return self.n_trees
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Array]: ...
+
+    def __getitem__(self, index: int | slice) -> Array | list[Array]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        return np.repeat(np.arange(self.bags.n_rows, dtype=np.int32), self.bags.counts(numbers))
+
+    def __repr__(self) -> str:
+        return f"<rows of {len(self)} trees>"
+
+
 def count_draws(bootstrap: bool, max_samples: Any, n_rows: int) -> int:
     """How many rows are drawn for a tree; 0 without bootstrap."""
     if not bootstrap:
         if max_samples is not None:
             raise ValueError(
                 f"max_samples={max_samples} is how many rows to draw, but bootstrap=False takes "
-                "all rows for every tree: set bootstrap=True or leave max_samples away."
+                "all rows for every tree: `max_sample` cannot be set if `bootstrap=False`. Either "
+                "switch to `bootstrap=True` or set `max_sample=None`."
             )
         return 0
     if max_samples is None:
         return n_rows
     if isinstance(max_samples, Integral):
-        if int(max_samples) > n_rows:
-            raise ValueError(
-                f"`max_samples` must be <= n_samples={n_rows} but got value {max_samples}."
-            )
         return int(max_samples)
     return max(1, round(n_rows * float(max_samples)))
 

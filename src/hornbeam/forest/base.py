@@ -6,7 +6,6 @@ grow the trees, and score them on the rows that were not in their bags.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,18 +17,20 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.coding import encode_like
 from hornbeam.data.folds import Kin
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.fitting import become, forget, learnt
-from hornbeam.forest.bags import Bags, count_draws
+from hornbeam.forest.bags import Bags, TreeSamples, count_draws
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.out_of_bag import OutOfBag, equal_classes, permutation_importances
 from hornbeam.forest.parameters import USUAL_PATIENCE
 from hornbeam.forest.savable import SavableForest
 from hornbeam.forest.store import ForestStore
 from hornbeam.forest.trial import TRIED, find_rules
+from hornbeam.notices import warn
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.stopping import patience_of
@@ -75,7 +76,13 @@ class ForestTrees(Sequence[Any]):
         return f"<{len(self)} trees of {self._forest}>"
 
 
-class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseForest(
+    SavableForest,
+    CallbackSupportMixin,  # type: ignore[misc]
+    MultiOutputMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What all forests share."""
 
     n_estimators: int
@@ -99,6 +106,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
     def _template(self) -> CartTree:
         """The tree that this is a forest of."""
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
     ) -> Any:
@@ -135,11 +143,13 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
         kin = Kin.read(groups, time, table.n_rows)
         bags = Bags.of(seed, task.target.weight, n_draws, kin)
-        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws}
+        fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws, "_bags": bags}
         self._check_fits(earlier, fitted)
         task = self._settle(task, bags, earlier, fitted)
-        self._grow(task, bags, y, earlier, fitted)
+        told = Told(self, -(-self.n_estimators // BATCH), X, y, sample_weight)
+        self._grow(task, bags, y, earlier, fitted, told)
         self._note(task, bags, y, fitted)
+        told.end(lambda: fitted)
         become(self, fitted)
         return self
 
@@ -191,7 +201,13 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         return y
 
     def _grow(
-        self, task: Task, bags: Bags, y: Any, earlier: dict[str, Any], fitted: dict[str, Any]
+        self,
+        task: Task,
+        bags: Bags,
+        y: Any,
+        earlier: dict[str, Any],
+        fitted: dict[str, Any],
+        told: Told,
     ) -> None:
         """Grow the trees that are missing; notes them and their score in ``fitted``."""
         plantation = Plantation(task, bags, self._balanced, self.ccp_alpha, self.n_jobs)
@@ -205,7 +221,7 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 "than in this table. Fit anew with warm_start=False."
             )
         patience = patience_of(self, USUAL_PATIENCE)
-        step = BATCH if patience else max(1, self.n_estimators - n_trees)
+        step = BATCH if patience or told.listens else max(1, self.n_estimators - n_trees)
         best, failures = -np.inf, 0
         if patience and stores:
             out_of_bag.add(stores[0], 0)
@@ -218,13 +234,14 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 stores.append(store)
                 gains.append(gain)
                 n_trees = last
+                if told.listens and told.step(lambda: fitted | _joined(stores, gains)):
+                    break
                 if patience:
                     out_of_bag.add(store, base)
                     score = out_of_bag.score()
                     improved = score > best + self.tol
                     best, failures = max(best, score), 0 if improved else failures + 1
-        fitted["store_"] = ForestStore.join(stores, release=True)
-        fitted["tree_gains_"] = np.concatenate(gains)
+        fitted |= _joined(stores, gains, release=True)
         if self.oob_score and not patience:
             out_of_bag.add(fitted["store_"], 0)
         if self.oob_score or patience:
@@ -246,9 +263,8 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
                 "there are when warm_start==True; fit anew with warm_start=False."
             )
         if n_trees and self.n_estimators == n_trees:
-            warnings.warn(
+            warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=3,
             )
         return earlier
 
@@ -314,6 +330,32 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         """The trees as estimators, each made when it is asked for."""
         check_is_fitted(self)
         return ForestTrees(self)
+
+    @property
+    def estimator_(self) -> CartTree:
+        """A tree as the forest grows them, not fitted."""
+        check_is_fitted(self)
+        return self._template()
+
+    @property
+    def estimators_samples_(self) -> TreeSamples:
+        """Which training rows each tree was grown on; drawn again, as in the fit."""
+        check_is_fitted(self)
+        if "_bags" not in self.__dict__:
+            raise AttributeError(
+                "This forest comes from a model file, which does not hold which rows had a weight "
+                "or belonged together, so the rows of its trees cannot be drawn again."
+            )
+        return TreeSamples(self._bags, self.store_.n_trees)
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, index: int) -> CartTree:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[CartTree]:
+        return iter(self.estimators_)
 
     def _tree(self, number: int) -> CartTree:
         """One tree as a fitted estimator."""
@@ -440,6 +482,14 @@ class BaseForest(SavableForest, MultiOutputMixin, BaseEstimator, metaclass=ABCMe
         tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def _joined(stores: list[ForestStore], gains: list[Array], release: bool = False) -> dict[str, Any]:
+    """The trees grown so far as fitted attributes."""
+    return {
+        "store_": ForestStore.join(stores, release=release),
+        "tree_gains_": np.concatenate(gains),
+    }
 
 
 def one_hot_leaves(store: ForestStore, leaves: Array) -> scipy.sparse.csr_matrix:

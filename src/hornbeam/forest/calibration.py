@@ -10,7 +10,6 @@ good as new ones; without bags, rows are held out in folds.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from hornbeam.forest.bags import Bags
 from hornbeam.forest.growing import Plantation
 from hornbeam.forest.quantiles import ROUNDING, LeafSamples
 from hornbeam.model.arrays import checked_array
+from hornbeam.notices import warn
 from hornbeam.progress import ProgressBar
 from hornbeam.tree.task import Task
 
@@ -81,12 +81,10 @@ def _hold_out(forest: Any, task: Task, bags: Bags, n_trees: int, places: Places)
     outside = (places.reached < ROUNDING) | (places.below > (1.0 - ROUNDING) * n_trees)
     share = float(np.mean(outside[places.n_trees > 0]))
     if share > MANY_OUTSIDE:
-        warnings.warn(
+        warn(
             f"The targets of {share:.0%} of the held-out rows lie beyond all that are in their "
             "leaves, so that wide intervals cannot hold what they say, also with calibrate=True. "
             "Set min_samples_leaf=5, or grow more trees.",
-            UserWarning,
-            stacklevel=5,
         )
 
 

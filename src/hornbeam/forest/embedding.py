@@ -88,8 +88,8 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         max_depth: int | None = 5,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -131,7 +131,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
         """A random number per row: every split is as good as any other."""
         return draw_units(derive_key(seed, _TARGET), n_rows)
 
-    def fit(  # type: ignore[override]  # nothing is held out, so that no rows belong together
+    def fit(  # nothing is held out, so that no rows belong together
         self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> Any:
         """Grow the trees.

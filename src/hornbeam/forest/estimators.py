@@ -281,8 +281,8 @@ class RandomForestClassifier(ForestClassifier):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",
@@ -397,8 +397,8 @@ class RandomForestRegressor(ForestRegressor):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",
@@ -510,8 +510,8 @@ class ExtraTreesClassifier(ForestClassifier):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",
@@ -625,8 +625,8 @@ class ExtraTreesRegressor(ForestRegressor):
 
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str | Callable[..., float] = "squared_error",
         max_depth: int | None = None,
         min_samples_split: int | float | str = "auto",

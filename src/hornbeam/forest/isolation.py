@@ -7,7 +7,6 @@ to a leaf is, on average over the trees (Liu, Ting and Zhou 2008, "Isolation For
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.reader import TrainingTable, read_table
 from hornbeam.data.sampling import Sampler, SampleSize
 from hornbeam.data.schema import Schema
@@ -29,12 +29,15 @@ from hornbeam.forest.isolation_growth import (
 )
 from hornbeam.forest.isolation_savable import SavableIsolation
 from hornbeam.model.registry import register_estimator
+from hornbeam.notices import warn
 from hornbeam.params import COUNT, PARAMETERS, Parameter, check_params, check_values, declared
+from hornbeam.progress import ProgressBar
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Trees
 
 _AUTO_ROWS = 256  # what the paper found to be enough
+_BATCH = 100  # trees, after which the bar moves
 _AUTO_OFFSET = -0.5  # a row that is as hard to isolate as the average one
 _SHARE = Interval(RealNotInt, 0.0, 1.0, closed="right")
 
@@ -71,6 +74,11 @@ PARAMETERS.update(
             "growing them all at once.",
             ["boolean"],
         ),
+        "isolation_verbose": Parameter(
+            "int or None",
+            "1: show a progress bar; 0: never; None: on a terminal, when it takes long.",
+            [Interval(Integral, 0, None, closed="left"), None],
+        ),
         "isolation_unseen": Parameter(
             "{'other', 'missing', 'error'}",
             "What a category means that was not there in fit: a rare category (which makes a "
@@ -83,7 +91,12 @@ PARAMETERS.update(
 
 @register_estimator
 @declared
-class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class IsolationForest(
+    SavableIsolation,
+    CallbackSupportMixin,  # type: ignore[misc]
+    OutlierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Find anomalies: rows that few random questions set apart from the others.
 
     Parameters
@@ -96,7 +109,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         The trees as flat arrays; the value of a leaf is the path length of its rows. Not
         there for hyperplanes.
     estimators_ : list of SingleTree
-        The same trees, to be drawn.
+        The same trees, to be drawn and to be asked for path lengths.
     offset_ : float
         ``decision_function`` is ``score_samples`` minus this.
     max_samples_ : int
@@ -131,6 +144,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         "bootstrap": "isolation_bootstrap",
         "warm_start": "isolation_warm_start",
         "unseen": "isolation_unseen",
+        "verbose": "isolation_verbose",
     }
 
     def __init__(
@@ -147,6 +161,7 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         random_state: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        verbose: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_samples = max_samples
@@ -159,9 +174,11 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
         """Grow the trees.
 
@@ -193,7 +210,9 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         schema, matrix = table.schema, table.matrix
         weight = None if sample_weight is None else table.weight
         rules = self._rules(schema, table.n_rows, weight, seed)
-        trees = self._grow(schema, matrix, weight, rules, earlier)
+        told = Told(self, self.n_estimators, X, y, sample_weight)
+        trees = self._grow(schema, matrix, weight, rules, earlier, told)
+        told.end()
         with fitting(self) as forest:
             forest._set_fitted(table, weight, rules)
             forest.ensemble_ = Ensemble(trees, np.zeros(len(trees), np.int64), 1, np.zeros(1))
@@ -236,11 +255,9 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         elif isinstance(self.max_samples, Integral):
             wanted = int(self.max_samples)
             if wanted > n_rows:
-                warnings.warn(
+                warn(
                     f"max_samples ({wanted}) is greater than the total number of samples "
                     f"({n_rows}). max_samples will be set to n_samples for estimation.",
-                    UserWarning,
-                    stacklevel=4,
                 )
         else:
             wanted = max(1, int(float(self.max_samples) * n_rows))
@@ -253,19 +270,25 @@ class IsolationForest(SavableIsolation, OutlierMixin, BaseEstimator):  # type: i
         weight: Array | None,
         rules: IsolationRules,
         earlier: Any,
+        told: Told,
     ) -> Trees:
         """The trees up to ``n_estimators``, behind those that are there already."""
         if earlier is not None:
             self._check_same_rules(rules)
-        before = [] if earlier is None else [earlier.trees]
-        n_before = sum(map(len, before))
-        missing = self.n_estimators - n_before
-        if missing > 0:
-            grown = grow_isolation_trees(
-                matrix, schema.n_categories, rules, weight, n_before, missing, self.n_jobs
-            )
-            before.append(grown)
-        return Trees.join(before)
+        parts = [] if earlier is None else [earlier.trees]
+        n_trees = sum(map(len, parts))
+        with ProgressBar("trees", self.n_estimators, self.verbose) as bar:
+            while n_trees < self.n_estimators:
+                some = min(_BATCH, self.n_estimators - n_trees)
+                parts.append(
+                    grow_isolation_trees(
+                        matrix, schema.n_categories, rules, weight, n_trees, some, self.n_jobs
+                    )
+                )
+                n_trees += some
+                bar.show(n_trees)
+                told.up_to(n_trees)
+        return Trees.join(parts)
 
     def _check_same_rules(self, rules: IsolationRules) -> None:
         if rules != self.rules_:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hornbeam.data.target import read_values, read_weights
 from hornbeam.dtypes import Array
 from hornbeam.forest.bags import Bags, derive_key
 from hornbeam.forest.store import ForestStore
+from hornbeam.notices import warn
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.estimators import join_outputs
 from hornbeam.tree.scaling import HEADROOM, is_large, scaled_r2
@@ -93,18 +93,19 @@ class OutOfBag:
         """The fitted attributes that scikit-learn's forests have, and a warning if need be."""
         n_unseen = int(np.sum(self.votes == 0))
         if n_unseen:
-            warnings.warn(
+            warn(
                 f"Some inputs do not have OOB scores: {n_unseen} rows are in the bag of every "
                 "tree. This probably means too few trees were used to compute any reliable OOB "
                 "estimates.",
-                stacklevel=4,
             )
         found = {"oob_score_": self.score()}
         name = "oob_decision_function_" if self.classifier else "oob_prediction_"
         if self.classifier and self.n_outputs > 1:
             assert isinstance(self.classes, list)
             counts = np.cumsum([len(c) for c in self.classes])[:-1]
-            return {**found, name: np.split(self.means, counts, axis=1)}
+            blocks = np.split(self.means, counts, axis=1)
+            alike = len({block.shape for block in blocks}) == 1
+            return {**found, name: np.stack(blocks, axis=2) if alike else blocks}
         one_value = not self.classifier and self.n_outputs == 1
         return {**found, name: self.means[:, 0] if one_value else self.means}
 

@@ -51,9 +51,9 @@ PARAMETERS.update(
         ),
         "forest_samples": Parameter(
             "int, float or None",
-            "Rows drawn for each tree with ``bootstrap=True``; a float is a share, None means "
-            "as many as there are.",
-            [COUNT, Interval(RealNotInt, 0.0, 1.0, closed="right"), None],
+            "Rows drawn for each tree with ``bootstrap=True``; a float is a share (above 1: more "
+            "rows than there are), None means as many as there are.",
+            [COUNT, Interval(RealNotInt, 0.0, None, closed="neither"), None],
         ),
         "forest_class_weight": Parameter(
             "dict, list of dict, 'balanced', 'balanced_subsample' or None",

@@ -10,11 +10,13 @@ import numpy as np
 
 from hornbeam.dtypes import MAX_ROWS, Array
 from hornbeam.errors import ModelFileError
+from hornbeam.forest.bags import Bags
 from hornbeam.forest.calibration import check_levels
 from hornbeam.forest.quantiles import LeafSamples
 from hornbeam.forest.store import STORE_FIELDS, ForestStore
 from hornbeam.forest.validate import check_pickled, store_of
 from hornbeam.kernels.state import CATEGORY_CODES
+from hornbeam.model.arrays import checked_array
 from hornbeam.model.entries import take_array
 from hornbeam.model.kept import (
     Columns,
@@ -105,10 +107,23 @@ class SavableForest(Savable):
         expected = (store.n_trees, state["n_features_in_"])
         if state["tree_gains_"].shape != expected:
             raise ModelFileError(f"gains must be {expected} finite numbers.")
+        if "_bags" in state:
+            _check_bags(state["_bags"], state)
         if "leaf_samples_" in state:
             _check_samples(state["leaf_samples_"], store)
         if "calibration_" in state:
             check_levels(state["calibration_"])
+
+
+def _check_bags(bags: Any, state: State) -> None:
+    """Bags draw rows of the training table, as the numbers beside them say."""
+    facts = tuple(state[name] for name in ("seed_", "n_rows_in_", "n_draws_"))
+    if not isinstance(bags, Bags) or (bags.seed, bags.n_rows, bags.n_draws) != facts:
+        raise ModelFileError("_bags does not draw the rows of the trees.")
+    if bags.drawable is not None:
+        rows = checked_array(bags.drawable, "_bags.drawable", np.int64)
+        if len(rows) == 0 or rows.min() < 0 or rows.max() >= bags.n_rows:
+            raise ModelFileError("_bags draws rows that are not in the table.")
 
 
 def _check_samples(samples: LeafSamples, store: ForestStore) -> None:

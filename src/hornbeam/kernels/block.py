@@ -6,7 +6,8 @@ once, feature by feature; a set of its rows is a word with a bit for each, and a
 instruction compares the codes of all rows with a cut. Classes are counted by counting bits,
 and parting a node moves nothing.
 
-This is what the growth loop does (kernels/grow.py) with the searches of kernels/split_cuts.py,
+The driver hands such a node to `grow_block`, and gets back all that grows below it. This is what
+its steps do (kernels/grow.py, kernels/settle.py) with the searches of kernels/split_cuts.py,
 kernels/split_random_categories.py and kernels/split_bin_categories.py, for random cuts by the
 moments of one output, or by classes where every row weighs 1. The nodes are the same (but for
 the rounding of moments), with one exception: where a forest has the values behind crowded bins

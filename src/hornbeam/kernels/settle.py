@@ -7,15 +7,22 @@ import math
 from numba import int64
 
 from hornbeam.dtypes import EPSILON
+from hornbeam.kernels.driver import SettleSplits
+from hornbeam.kernels.frontier import push
 from hornbeam.kernels.split import ask_about_node, is_small
 from hornbeam.kernels.state import (
+    CLOSED,
     NODES_AT,
     PROBLEM_AT,
+    READY,
     ROWS_AT,
     SCRATCH_AT,
+    SPLIT,
     TEAM_DESK_AT,
     UNSEEN,
-    Settle,
+    WORD_LEAVES,
+    WORD_NODE,
+    WORD_TASKS,
     load_desk,
     load_nodes,
     load_problem,
@@ -128,31 +135,66 @@ def make_children(problem, rows, nodes, node, middle, scratch, shared):
     return child
 
 
-@step(Settle)
-def settle(slots, node, desk_at, size):
-    """Turn the best split of a node into children; returns whether the gain is large enough.
+@part
+def adopt_children(problem, nodes, node, desk, tasks, shared):
+    """Make a split final and put the children on the frontier, or aside as tasks.
 
-    Node -1 stands for the root, which is only to be summed up.
+    A task is a node so small that one thread should grow it and all below it, in a tile
+    of its own (kernels/tile.py).
     """
-    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
-    desk, shared = load_desk(slots, desk_at), load_desk(slots, TEAM_DESK_AT).words
-    ask_about_node(problem, nodes, max(node, 0), scratch)
-    if node < 0:
-        first, last = int64(nodes.first[0]), int64(nodes.last[0])
-        summarise(problem, rows, nodes, 0, scratch, first, last)
-        return False
+    nodes.state[node] = SPLIT
+    frontier, words = desk.frontier, desk.words
+    may_set_aside = not problem.tiled and not frontier.by_gain
+    for branch in range(2):
+        new = nodes.child[node] + branch
+        if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
+            tasks[shared[WORD_TASKS]] = new
+            shared[WORD_TASKS] += 1
+        else:
+            push(frontier, words, new, nodes.depth[new], math.inf)  # to be searched at once
+    words[WORD_LEAVES] += 1
+
+
+@part
+def make_split(slots, problem, rows, nodes, node, scratch, desk, at, size, shared):
+    """Turn the best split of a node into children; returns whether the gain is large enough."""
     rank = best_rank(desk, size)
     if desk.best_score[rank] == -math.inf:
         return False
     if problem.rules.ties != 0 and not is_small(nodes, node):
-        prefer_lower(slots, problem, nodes, node, scratch, desk, desk_at, rank)
+        prefer_lower(slots, problem, nodes, node, scratch, desk, at, rank)
     feature = desk.best_feature[rank]
     note_split(problem, nodes, node, desk, rank)
-    middle = problem.steps.part(slots, node, desk_at, rank)
+    middle = problem.steps.part(slots, node, at, rank)
     if problem.is_category[feature]:
-        problem.steps.keep_set(slots, node, rank, desk_at)
+        problem.steps.keep_set(slots, node, rank, at)
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
     if problem.rules.constrained:
         problem.steps.hand_on_bounds(slots, node)
     return note_gain(problem, nodes, node, child)
+
+
+@step(SettleSplits)
+def settle_node(slots, at, size):
+    """Make the best split of a node that was searched.
+
+    The node waits for its turn with it, if the order of growth asks what a split gains; otherwise
+    its children do. Node -1 stands for the root, which is only to be summed up.
+    """
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    nodes, scratch = load_nodes(slots, NODES_AT), load_scratch(slots, SCRATCH_AT)
+    desk, shared = load_desk(slots, at), load_desk(slots, TEAM_DESK_AT).words
+    node = desk.words[WORD_NODE]
+    ask_about_node(problem, nodes, max(node, 0), scratch)
+    if node < 0:
+        first, last = int64(nodes.first[0]), int64(nodes.last[0])
+        summarise(problem, rows, nodes, 0, scratch, first, last)
+        return
+    nodes.state[node] = CLOSED
+    if not make_split(slots, problem, rows, nodes, node, scratch, desk, at, size, shared):
+        return
+    if desk.frontier.by_gain:
+        nodes.state[node] = READY
+        push(desk.frontier, desk.words, node, nodes.depth[node], nodes.gain[node])
+    else:
+        adopt_children(problem, nodes, node, desk, scratch.tasks, shared)

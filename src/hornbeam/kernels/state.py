@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from hornbeam.kernels.driver import Crew
+from hornbeam.kernels.frontier import Frontier
 from hornbeam.kernels.pieces import PageCodes
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
 from hornbeam.runtime.views import (
@@ -76,12 +78,6 @@ class Plan(Protocol):
     def __call__(self, slots: Slots, node: int, desk_at: int, drawn: int) -> None: ...
 
 
-class Settle(Protocol):
-    """Turn the best split of a node into children; whether it gains enough."""
-
-    def __call__(self, slots: Slots, node: int, desk_at: int, size: int) -> bool: ...
-
-
 class PartRows(Protocol):
     """Bring the rows of a node that go left before the others; where these begin."""
 
@@ -124,12 +120,6 @@ class AboutNode(Protocol):
     def __call__(self, slots: Slots, node: int) -> None: ...
 
 
-class Sift(Protocol):
-    """Bring the node at a place of the frontier to where it belongs."""
-
-    def __call__(self, slots: Slots, desk_at: int, place: int) -> None: ...
-
-
 class JudgeBlock(Protocol):
     """Judge a split of few rows, each of them a bit; whether it is the best one so far."""
 
@@ -147,7 +137,6 @@ class PartGroups(Protocol):
 class GrowSteps(NamedTuple):
     """The kernels that growing calls; those that a fit does not need are not there."""
 
-    settle: Settle | None
     plan: Plan | None
     part: PartRows | None
     summarise: Summarise | None = None
@@ -162,7 +151,6 @@ class GrowSteps(NamedTuple):
     keep_set: KeepSet | None = None
     hand_on_bounds: AboutNode | None = None
     number_anew: AboutNode | None = None
-    sift: Sift | None = None
     grow_block: GrowBlock | None = None
     judge_block: JudgeBlock | None = None
     part_groups: PartGroups | None = None
@@ -197,7 +185,6 @@ class SplitRules(NamedTuple):
     min_split: int
     min_leaf: int
     min_decrease: float
-    growth: int
     random_cuts: bool
     category_rule: int
     list_from: int  # sets of features with more categories are lists of them, not bits
@@ -220,7 +207,7 @@ class Weights(NamedTuple):
 class GrowRoom(NamedTuple):
     """How much there is room for, and who shares it."""
 
-    nodes: int  # of Nodes and Desk.frontier
+    nodes: int  # of Nodes and the frontier
     sets: int  # words of Nodes.sets
     nodes_at_once: int  # how many nodes a thread makes at once
     sets_at_once: int  # ... and how many words of category sets
@@ -267,9 +254,6 @@ class Problem(NamedTuple):
 MANY_CATEGORIES = 2
 # SCORE_FORM: minus what the impurity makes of it, what the means explain, or nothing
 MINUS_IMPURITY, EXPLAINED, DIFFERENCE = 0, 1, 2
-# GROWTH: which node of the frontier is next
-DEPTH_FIRST, LEVEL_WISE, BEST_FIRST = 0, 1, 2
-GROWTH_CODES = {"depth": DEPTH_FIRST, "level": LEVEL_WISE, "leaf": BEST_FIRST}
 # TIES (see kernels/ties.py)
 TIES_EXACT, TIES_BY_IMPURITY, TIES_BY_CLASSES, TIES_BY_SQUARES = 0, 1, 2, 3
 TIES_BY_DIFFERENCE, TIES_BY_LOGS, TIES_BY_MEDIANS = 4, 5, 6
@@ -326,9 +310,10 @@ UNSEEN, READY, SPLIT, CLOSED = 0, 1, 2, 3
 class Desk(NamedTuple):
     """What the threads that search one node together share."""
 
-    words: I8  # layout of runtime/atomics.py, then the words below
+    crew: Crew
+    words: I8  # of the crew, see below
+    frontier: Frontier
     features: I8  # features to search
-    frontier: I4  # nodes that wait
     best_score: F8  # the best split each thread has found: one entry per thread ...
     best_feature: I8
     best_cut: I8  # codes up to this one go left
@@ -339,21 +324,16 @@ class Desk(NamedTuple):
     feature_score: F8  # of a large node: the best score of each feature
 
 
-# Desk.words beyond runtime/atomics.py
-WORD_NODE = 41
-WORD_FEATURES = 42  # how many features this node offers
-WORD_FOUND = 43  # how many of those searched so far were not constant
-WORD_HEAD, WORD_TAIL = 44, 45  # of the frontier
+# Desk.words beyond runtime/atomics.py, kernels/frontier.py and kernels/driver.py
+WORD_NODE = 43
+WORD_FEATURES = 44  # how many features this node offers
+WORD_FOUND = 45  # how many of those searched so far were not constant
 WORD_LEAVES = 46
 WORD_TASKS = 47  # nodes put aside for single threads
 WORD_SETS = 48  # words in use of Nodes.sets
-WORD_STATUS = 49
 WORD_DRAWN = 50  # how many of the features are searched in the first round
 WORD_MORE = 51  # ... and when the present one is over
 WORD_FIRST_WINS = 52  # of equally good splits the one found first is kept, as in forests
-
-# WORD_STATUS
-DONE, FULL, STOPPED = 0, 1, 2
 
 # Sides of a category in Desk.member
 ABSENT, LEFT, RIGHT = 0, 1, 2

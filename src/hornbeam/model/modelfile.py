@@ -35,7 +35,7 @@ from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.model.atomic import read_regular_file, replace_file
 from hornbeam.model.kept import Contents, Members
 from hornbeam.model.pickles import Pickles
-from hornbeam.model.registry import UPGRADE, find_estimator, is_registered
+from hornbeam.model.registry import UPGRADE, class_in_file, find_estimator, is_registered
 from hornbeam.model.values import decode_value, encode_value, parse_json
 
 FORMAT = 2  # 1 was given up before the first release: it had no members
@@ -95,9 +95,6 @@ def model_bytes(estimator: Any, *, allow_pickle: bool = False) -> bytes:
     """
     import hornbeam
 
-    if not is_registered(estimator):
-        name = type(estimator).__name__
-        raise TypeError(f"hornbeam cannot save a {name}: it is not one of its estimators.")
     arrays: dict[str, Array] = {}
     model = _describe_model(estimator, arrays, allow_pickle)
     header = {
@@ -115,7 +112,7 @@ def _describe_model(
     estimator: Any, arrays: dict[str, Array], allow_pickle: bool, prefix: str = "", depth: int = 0
 ) -> dict[str, Any]:
     """What the header says of a model; its arrays are added to those of the file."""
-    name, pickles = type(estimator).__name__, Pickles(allow_pickle)
+    name, pickles = class_in_file(estimator).__name__, Pickles(allow_pickle)
     if depth > MAX_MEMBER_DEPTH:
         raise ValueError(
             f"A {name} lies in more than {MAX_MEMBER_DEPTH} models, one inside the other, which "

@@ -23,6 +23,8 @@ MODULES = {
     "C45Classifier": "hornbeam.quinlan.c45",
     "DecisionTreeClassifier": "hornbeam.tree.estimators",
     "DecisionTreeRegressor": "hornbeam.tree.estimators",
+    "ExtraTreeClassifier": "hornbeam.tree.extra",
+    "ExtraTreeRegressor": "hornbeam.tree.extra",
     "ExtraTreesClassifier": "hornbeam.forest.estimators",
     "ExtraTreesRegressor": "hornbeam.forest.estimators",
     "GradientBoostingClassifier": "hornbeam.boosting.estimators",
@@ -63,6 +65,35 @@ def register_estimator(cls: Class) -> Class:
 def is_registered(estimator: Any) -> bool:
     """Whether an estimator is of a registered class itself, not of one made from it."""
     return REGISTRY.get(type(estimator).__name__) is type(estimator)
+
+
+def class_in_file(estimator: Any) -> type[Any]:
+    """The class that a model file calls an estimator.
+
+    An estimator of a class that a user made from one of ours is read back as the class that it
+    was made from, unless the user has registered the own class.
+
+    Parameters
+    ----------
+    estimator : object
+
+    Returns
+    -------
+    type
+    """
+    cls = type(estimator)
+    made_from = (base for base in cls.__mro__ if REGISTRY.get(base.__name__) is base)
+    known = next(made_from, None)
+    if known is None:
+        raise TypeError(f"hornbeam cannot save a {cls.__name__}: it is not one of its estimators.")
+    added = set(cls._get_param_names()) - set(known._get_param_names())
+    if added:
+        raise TypeError(
+            f"hornbeam cannot save a {cls.__name__} as the {known.__name__} that it was made from, "
+            f"which has no parameter {sorted(added)[0]!r}. Pickle it, or register the class: "
+            "hornbeam.model.registry.register_estimator is a class decorator."
+        )
+    return known
 
 
 def find_estimator(name: object) -> type[Any]:

@@ -36,6 +36,8 @@ class Savable:
     def save(self, path: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
         """Write the fitted model to a file, whole or not at all.
 
+        A model of a class of your own, made from this one, is read back as this one.
+
         Parameters
         ----------
         path : str or path

@@ -18,22 +18,19 @@ import numpy as np
 from hornbeam.chance import find_many
 from hornbeam.data.coding import Codes
 from hornbeam.dtypes import LABEL, LEAF, NO_CHILD, ROW, Array
+from hornbeam.kernels.driver import Crew, DriverSteps, drive, driver_kernels
+from hornbeam.kernels.frontier import begin_with, longer, new_frontier
 from hornbeam.kernels.quinlan import state as s
 from hornbeam.kernels.quinlan.groups import group_categories
-from hornbeam.kernels.quinlan.grow import (
-    GROW_SIGNATURE,
-    choose_feature,
-    grow_quinlan,
-    refill,
-)
+from hornbeam.kernels.quinlan.grow import refill, search_features, settle_node, take_node
 from hornbeam.kernels.quinlan.order import DIGITS
 from hornbeam.kernels.quinlan.search import search_category, search_number
 from hornbeam.kernels.quinlan.split import split_node
 from hornbeam.runtime.companion import compile_all
-from hornbeam.runtime.kernel import compiled
 from hornbeam.runtime.team import new_shared, run_team, thread_count
 from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays
 
+_TURN = DriverSteps(take=take_node, scan=search_features, settle=settle_node)
 _UNLIMITED = 2**31 - 1
 _CELL_LIMIT = 1 << 18  # of a histogram: two megabytes
 _TOGETHER = 1 << 16  # entries x features that are worth waking the other threads
@@ -80,14 +77,14 @@ class Grown:
         nodes.size[0] = len(labels)
         nodes.counts[:k] = np.bincount(labels, weight, k)
         nodes.weight[0] = nodes.counts[:k].sum()
-        words[s.WORD_NODES] = words[s.WORD_WAITING] = 1
+        words[s.WORD_NODES] = 1
+        begin_with(self.found.frontier, words, 0)
         words[s.WORD_STACK] = len(labels)
 
     # --- growing ------------------------------------------------------------------------
 
     def grow(self, n_jobs: int | None) -> None:
-        """Run the growth loop until the tree is complete."""
-        compiled(grow_quinlan, GROW_SIGNATURE)
+        """Run the driver until the tree is complete."""
         n_pairs = self.codes.n_rows * self.table.n_features
         seconds = n_pairs * _SECONDS_PER_PAIR
         size = thread_count(n_jobs, seconds if n_pairs >= _TOGETHER else 0.0)
@@ -117,7 +114,7 @@ class Grown:
                 if name != "branch_of"
             }
             self.nodes = self.nodes._replace(**grown)
-            self.entries = self.entries._replace(waiting=_longer(self.entries.waiting, room.nodes))
+            self.found = self.found._replace(frontier=longer(self.found.frontier, room.nodes))
         elif full == s.GROUPS_FULL:
             room = room._replace(groups=2 * room.groups)
             self.nodes = self.nodes._replace(branch_of=_longer(self.nodes.branch_of, room.groups))
@@ -257,7 +254,7 @@ def grow(
 
 
 def _grow_on(slots: list[Array], size: int, rank: int) -> Any:
-    return grow_quinlan(slots[rank], rank, size)
+    return drive(slots[rank], s.FOUND_AT, rank, size)
 
 
 def _longer(array: Array, length: int) -> Array:
@@ -276,10 +273,10 @@ def _make_table(codes: Codes, weight: Array, rules: QuinlanRules, n_classes: int
     counted = ~is_category | (codes.n_codes < _MANY_VALUES * total)
     cells = (codes.n_codes + 1) * n_classes
     categories = int(codes.n_codes[is_category].max(initial=0))
-    kernels = [search_number, search_category, choose_feature, split_node]
+    kernels = [search_number, search_category, split_node]
     if rules.grouping:
         kernels.append(group_categories)
-    compile_all(declared_signatures(kernels))
+    compile_all([*driver_kernels(_TURN), *declared_signatures(kernels)])
     largest = max(abs(total * math.log2(total)) if total > 0 else 0.0, 1.0) + n_classes
     has_fractions = bool(codes.has_missing.any())
     n_entries = n_rows + n_rows // 4 + 16
@@ -308,7 +305,6 @@ def _make_table(codes: Codes, weight: Array, rules: QuinlanRules, n_classes: int
         steps=s.QuinlanSteps(
             search_number=search_number,
             search_category=search_category,
-            choose=choose_feature,
             group=group_categories if rules.grouping else None,
             split=split_node,
         ),
@@ -345,7 +341,6 @@ def _make_nodes(table: s.QuinlanTable) -> s.QuinlanNodes:
 def _make_entries(table: s.QuinlanTable, labels: Array, weight: Array) -> s.QuinlanEntries:
     lengths = dict.fromkeys(_STACK, table.capacity.waiting)
     lengths |= dict.fromkeys(_LEAVES, table.capacity.leaves)
-    lengths["waiting"] = table.capacity.nodes
     entries: s.QuinlanEntries = new_arrays(s.QuinlanEntries, lengths)
     n_rows = len(labels)
     entries.row[:n_rows] = np.arange(n_rows, dtype=ROW)
@@ -355,13 +350,15 @@ def _make_entries(table: s.QuinlanTable, labels: Array, weight: Array) -> s.Quin
 
 
 def _make_found(table: s.QuinlanTable) -> s.QuinlanFound:
-    n_features = table.n_features
+    n_features, words = table.n_features, new_shared()
     return s.QuinlanFound(
+        crew=Crew(words, _TURN),
+        words=words,
+        frontier=new_frontier("depth", table.capacity.nodes),
         gain=np.zeros(n_features),
         unproven=np.zeros(n_features),
         info=np.zeros(n_features),
         cut=np.zeros(n_features, np.int64),
-        words=new_shared(),
     )
 
 

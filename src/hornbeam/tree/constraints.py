@@ -24,8 +24,9 @@ def read_monotone(constraint: Any, schema: Schema) -> Array | None:
         constraint = [constraint.get(name, 0) for name in schema.feature_names]
     directions = np.asarray(constraint)
     if directions.shape != (schema.n_features,):
+        shape = len(directions) if directions.ndim == 1 else directions.shape
         raise ValueError(
-            f"monotonic_cst has shape {directions.shape} but the input data X has "
+            f"monotonic_cst has shape {shape} but the input data X has "
             f"{schema.n_features} features: give one direction per feature."
         )
     if not np.all(np.isin(directions, (-1, 0, 1))):

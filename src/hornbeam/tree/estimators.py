@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import (
     BaseEstimator,
     MultiOutputMixin,
@@ -71,7 +72,14 @@ class CartTree(
     # --- fitting --------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        check_input: bool = True,
+        *,
+        groups: Any = None,
+        time: Any = None,
     ) -> Any:
         """Grow the tree.
 
@@ -84,6 +92,8 @@ class CartTree(
             Target; must not be missing.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; rows of weight 0 are left out.
+        check_input : bool
+            Changes nothing: X is always checked.
         groups, time : array-like of shape (n_samples,), optional
             Which rows belong together, and when they were, for ``pruning='reduced_error'``: no
             group is on both sides, and the rows that are held out are the latest ones.
@@ -150,6 +160,37 @@ class CartTree(
         return tree
 
     # --- using the tree ---------------------------------------------------------------
+
+    def apply(self, X: Any, check_input: bool = True) -> Array:
+        """Return the number of the leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        check_input : bool
+            Changes nothing: X is always checked.
+
+        Returns
+        -------
+        array of int64
+        """
+        return super().apply(X)
+
+    def decision_path(self, X: Any, check_input: bool = True) -> scipy.sparse.csr_matrix:
+        """Return which nodes each row passes.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        check_input : bool
+            Changes nothing: X is always checked.
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node.
+        """
+        return super().decision_path(X)
 
     def _leaves(self, X: Any) -> Array:
         if "tree_" not in self.__dict__:
@@ -290,12 +331,14 @@ class DecisionTreeClassifier(OutputProbabilities, CartTree):
             tree = prune_by_limit(tree, class_counts(self), self.confidence)
         return tree
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, check_input: bool = True) -> Array:
         """Predict the class of each row.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        check_input : bool
+            Changes nothing: X is always checked.
 
         Returns
         -------
@@ -314,12 +357,14 @@ class DecisionTreeClassifier(OutputProbabilities, CartTree):
         ]
         return join_outputs(best)
 
-    def predict_proba(self, X: Any) -> Array | list[Array]:
+    def predict_proba(self, X: Any, check_input: bool = True) -> Array | list[Array]:
         """Predict the probability of each class: its share in the leaf.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        check_input : bool
+            Changes nothing: X is always checked.
 
         Returns
         -------
@@ -413,12 +458,14 @@ class DecisionTreeRegressor(RegressorMixin, CartTree):  # type: ignore[misc]
         self.unseen = unseen
         self.n_jobs = n_jobs
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, check_input: bool = True) -> Array:
         """Predict the target of each row.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        check_input : bool
+            Changes nothing: X is always checked.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Grow a tree from codes: set the stage for the kernels, and run them.
 
-`grow_nodes` lays out the rows and runs the growth loop (kernels/grow.py) on as many threads
-as pay; tree/build.py turns what it leaves behind into a `Tree`.
+`grow_nodes` lays out the rows and runs the driver (kernels/driver.py) on as many threads as
+pay; tree/build.py turns what it leaves behind into a `Tree`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes, padded_width
 from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
 from hornbeam.kernels import state as s
-from hornbeam.kernels.grow import expand
+from hornbeam.kernels.driver import FINISHED, FULL, WORD_TURN, Crew, drive
+from hornbeam.kernels.frontier import (
+    WORD_WAITING,
+    Frontier,
+    begin_with,
+    longer,
+    new_frontier,
+)
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
 from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums
 from hornbeam.kernels.pieces import PageCodes
@@ -37,6 +44,7 @@ from hornbeam.runtime.views import (
 from hornbeam.tree.rules import LIST_FROM, GrowthRules
 from hornbeam.tree.steps import (
     CELL_LIMIT,
+    TURN,
     compile_steps,
     general_category_steps,
     search_together,
@@ -92,7 +100,7 @@ class Target:
 def grow_nodes(
     codes: Codes, target: Target, criterion: Criterion, rules: GrowthRules, n_jobs: int | None
 ) -> s.Nodes:
-    """Run the growth loop; its working memory is free again when this returns."""
+    """Run the driver; its working memory is free again when this returns."""
     rows = Layout(target, criterion).rows(target.weight)
     n_rows = len(rows.row)
     size = thread_count(n_jobs, growth_seconds(n_rows, len(codes.n_codes), rules))
@@ -169,7 +177,7 @@ class Stage:
         self.nodes = _make_nodes(self.problem)
         self.tiles = [_make_tile(self.problem, codes.n_rows) for _ in range(size)]
         self.tasks = np.zeros(room.nodes, np.int32)
-        self.team_desk = _make_desk(self.problem, self.shared, size, room.nodes)
+        self.team_desk = self._new_desk(self.shared, size, room.nodes)
         together, block = self.together is not None, self.grow_block is not None
         self.scratches = [
             _make_scratch(self.problem, most_rows, criterion, together, block, self.tasks)
@@ -177,10 +185,12 @@ class Stage:
         ]
         # A tree on the rows of a task has fewer than twice as many nodes.
         most_nodes = 2 * room.task_rows
-        self.own_desks = [
-            _make_desk(self.problem, new_shared(), 1, most_nodes) for _ in range(size)
-        ]
+        self.own_desks = [self._new_desk(new_shared(), 1, most_nodes) for _ in range(size)]
         self._slots: list[tuple[Array, Array]] = []  # of each thread: for the table, for its tile
+
+    def _new_desk(self, words: Array, size: int, most_nodes: int) -> s.Desk:
+        frontier = new_frontier(self.rules.growth, most_nodes)
+        return _make_desk(self.problem, words, frontier, size)
 
     def grow(
         self, rows: s.Rows, seed: int, min_weight_leaf: float | None = None, inline: bool = False
@@ -195,7 +205,7 @@ class Stage:
         while True:
             run_team(self._work, self.size, self.shared, 0.0 if inline else self.seconds)
             desks = [self.team_desk, *self.own_desks]
-            if not any(desk.words[s.WORD_STATUS] == s.FULL for desk in desks):
+            if not any(desk.words[WORD_TURN] == FULL for desk in desks):
                 return self.nodes
             self._make_room()
 
@@ -229,8 +239,7 @@ class Stage:
         nodes.key[0] = seed
         nodes.constant[: self.problem.n_features] = 0
         self.shared[NODE_COUNT] = 1
-        self.shared[s.WORD_TAIL] = 1
-        self.team_desk.frontier[0] = 0
+        begin_with(self.team_desk.frontier, self.shared, 0)
         self.task_numbers = itertools.count()
 
     def _steps_for(self, weights: s.Weights) -> s.GrowSteps:
@@ -270,17 +279,16 @@ class Stage:
     def _work(self, rank: int) -> None:
         """One thread's share: large nodes together with the others, small ones alone."""
         slots, tile_slots = self._slots[rank]
-        status = expand(slots, s.TEAM_DESK_AT, rank, self.size)
+        status = drive(slots, s.TEAM_DESK_AT, rank, self.size)
         desk = self.own_desks[rank]
-        while status == s.DONE:
-            if desk.words[s.WORD_HEAD] == desk.words[s.WORD_TAIL]:
+        while status == FINISHED:
+            if desk.words[WORD_WAITING] == 0:
                 task = next(self.task_numbers)
                 if task >= self.shared[s.WORD_TASKS]:
                     return
-                desk.words[s.WORD_HEAD], desk.words[s.WORD_TAIL] = 0, 1
-                desk.frontier[0] = self.tasks[task]
+                begin_with(desk.frontier, desk.words, self.tasks[task])
                 self._fill_tile(rank, int(self.tasks[task]))
-            status = expand(tile_slots, s.OWN_DESK_AT, 0, 1)
+            status = drive(tile_slots, s.OWN_DESK_AT, 0, 1)
 
     def _fill_tile(self, rank: int, node: int) -> None:
         """Copy the codes of a node's rows into the tile of a thread."""
@@ -300,7 +308,7 @@ class Stage:
             self._make_room_for_nodes()
         self._list_arrays()
         for desk in (self.team_desk, *self.own_desks):
-            desk.words[s.WORD_STATUS] = s.DONE
+            desk.words[WORD_TURN] = FINISHED
 
     def _set_room(self, room: s.GrowRoom) -> None:
         self.problem = self.problem._replace(room=room)
@@ -318,7 +326,7 @@ class Stage:
                 self.nodes = self.nodes._replace(**{name: larger})
         self.tasks = _enlarged(self.tasks, capacity)
         self.scratches = [scratch._replace(tasks=self.tasks) for scratch in self.scratches]
-        frontier = _enlarged(self.team_desk.frontier, capacity)
+        frontier = longer(self.team_desk.frontier, capacity)
         self.team_desk = self.team_desk._replace(frontier=frontier)
 
 
@@ -420,7 +428,7 @@ def _make_problem(
         rules=_split_rules(n_features, rules, criterion, by_row),
         weights=s.Weights(False, False, 0, rules.min_weight_leaf),
         room=s.GrowRoom(0, 0, 0, 0, 0, CELL_LIMIT, 1),
-        steps=s.GrowSteps(None, None, None),
+        steps=s.GrowSteps(None, None),
     )
     return with_steps(problem, codes, criterion, rules)
 
@@ -472,7 +480,6 @@ def _split_rules(
         min_split=rules.min_samples_split,
         min_leaf=rules.min_samples_leaf,
         min_decrease=rules.min_impurity_decrease,
-        growth=s.GROWTH_CODES[rules.growth],
         random_cuts=rules.random_cuts,
         category_rule=s.CATEGORY_CODES[rules.category_split],
         list_from=LIST_FROM if rules.list_sets else _UNLIMITED,
@@ -553,13 +560,13 @@ def _make_nodes(problem: s.Problem) -> s.Nodes:
     return nodes
 
 
-def _make_desk(problem: s.Problem, words: Array, size: int, most_nodes: int) -> s.Desk:
-    lengths = dict.fromkeys(s.Desk._fields, size)
+def _make_desk(problem: s.Problem, words: Array, frontier: Frontier, size: int) -> s.Desk:
+    others = {"crew": Crew(words, TURN), "words": words, "frontier": frontier}
+    lengths = dict.fromkeys(s.Desk._fields[len(others) :], size)
     lengths["features"] = lengths["feature_score"] = problem.n_features
-    lengths["frontier"] = most_nodes  # that may wait
     lengths["member"] = size * problem.max_categories
-    desk: s.Desk = new_arrays(s.Desk, lengths)
-    return desk._replace(words=words)
+    desk: s.Desk = new_arrays(s.Desk, lengths, **others)
+    return desk
 
 
 def _make_scratch(

@@ -25,6 +25,7 @@ from hornbeam.data.target import (
     weigh_classes,
 )
 from hornbeam.dtypes import Array
+from hornbeam.kernels.frontier import ORDERS
 from hornbeam.runtime.companion import begin
 from hornbeam.tree.constraints import read_monotone
 from hornbeam.tree.grower import Target
@@ -122,7 +123,8 @@ class CartReader:
     ) -> GrowthRules:
         """The parameters of growing as numbers; ``seed`` takes the place of a random state."""
         tree, n_rows = self.tree, len(weight)
-        if tree.max_leaf_nodes is not None and tree.growth in ("depth", "level"):
+        limited, order = tree.max_leaf_nodes is not None, ORDERS.get(tree.growth)
+        if limited and order is not None and not order.by_gain:
             raise ValueError(
                 f"max_leaf_nodes={tree.max_leaf_nodes} needs growth='leaf' (best-first), not "
                 f"growth={tree.growth!r}: other orders would spend the leaves on one corner."
@@ -138,7 +140,7 @@ class CartReader:
             max_leaf_nodes=_at_most(tree.max_leaf_nodes, 2**31 - 1),
             min_impurity_decrease=scaling.impurity(tree.min_impurity_decrease),
             max_features=max_features,
-            growth=tree.growth or ("leaf" if tree.max_leaf_nodes is not None else "depth"),
+            growth=tree.growth or ("leaf" if limited else "depth"),
             random_cuts=self.random_cuts,
             category_split=tree.category_split,
             list_sets=True,
@@ -218,4 +220,6 @@ def _check_counts(values: Array) -> None:
             f"{values.min()}."
         )
     if (values.sum(axis=0) <= 0).any():
-        raise ValueError("Sum of y is not positive which is necessary for Poisson regression.")
+        raise ValueError(
+            "Sum of y is not strictly positive which is necessary for Poisson regression."
+        )

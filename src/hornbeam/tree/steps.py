@@ -17,13 +17,14 @@ from hornbeam.dtypes import MAX_BINS, Array
 from hornbeam.kernels import state as s
 from hornbeam.kernels.block import grow_block, part_groups, part_value_groups
 from hornbeam.kernels.constraints import hand_on_bounds
+from hornbeam.kernels.driver import DriverSteps, driver_kernels
 from hornbeam.kernels.features import plan_all, plan_drawn
-from hornbeam.kernels.grow import EXPAND_SIGNATURE, expand
-from hornbeam.kernels.heap import sift
+from hornbeam.kernels.frontier import ORDERS
+from hornbeam.kernels.grow import search_node, take_node
 from hornbeam.kernels.lanes import BLOCK_LANES
 from hornbeam.kernels.order import sort_rows
 from hornbeam.kernels.part import part_labelled, part_moments, part_rows
-from hornbeam.kernels.settle import settle
+from hornbeam.kernels.settle import settle_node
 from hornbeam.kernels.split import number_anew, order_entries, search_number
 from hornbeam.kernels.split_bins import fill_class_cells
 from hornbeam.kernels.split_categories import (
@@ -39,17 +40,18 @@ from hornbeam.tree.rules import WARY, GrowthRules
 
 # Cells of a histogram that still live in the second-level cache.
 CELL_LIMIT = 1 << 15
+TURN = DriverSteps(take=take_node, scan=search_node, settle=settle_node)
 
 
 def usual_kernels(as_bytes: bool, classes: bool, draws: bool, random_cuts: bool) -> list[Kernel]:
     """What a fit will probably need, so that compiling can begin before the data are read."""
     plan = plan_drawn if draws or (as_bytes and random_cuts) else plan_all
-    steps = [settle, plan, _part_kernel(as_bytes, 1 if classes else 0, 0 if classes else 3)]
+    steps = [plan, _part_kernel(as_bytes, 1 if classes else 0, 0 if classes else 3)]
     if not as_bytes:
         steps += [sort_rows, order_entries, search_random_number if random_cuts else search_number]
     elif classes:
         steps.append(grow_block if random_cuts else fill_class_cells)
-    return [(expand, EXPAND_SIGNATURE), *declared_signatures(steps)]
+    return [*driver_kernels(TURN), *declared_signatures(steps)]
 
 
 def category_kernels(random_cuts: bool, category_split: str) -> list[Kernel]:
@@ -70,9 +72,9 @@ def with_steps(
 
 
 def compile_steps(steps: Iterable[Any]) -> None:
-    """Compile those of some kernels that are new, all at once, and the growth loop."""
+    """Compile those of some kernels that are new, all at once, and the driver."""
     chosen = [step for step in steps if step is not None]
-    compile_all([(expand, EXPAND_SIGNATURE), *declared_signatures(chosen)])
+    compile_all([*driver_kernels(TURN), *declared_signatures(chosen)])
 
 
 def choose_searches(
@@ -102,14 +104,11 @@ def choose_steps(
     has_categories = bool(codes.is_category.any())  # also if all of them are missing: no codes
     draws = problem.row_stride > 0 or rules.draws(len(codes.n_codes))
     steps: dict[str, Any] = {
-        "settle": settle,
         "plan": plan_drawn if draws else plan_all,
         "part": _part_kernel(problem.as_bytes, problem.sums.n_labels, problem.sums.n_stats),
         "summarise": criterion.summary,
         "search_number": number,
     }
-    if rules.growth == "leaf":
-        steps["sift"] = sift
     if rules.monotone is not None:
         steps["hand_on_bounds"] = hand_on_bounds
     if grows_blocks(criterion, rules, codes, problem):
@@ -190,7 +189,7 @@ def grows_blocks(
     criterion: Criterion, rules: GrowthRules, codes: Codes, problem: s.Problem
 ) -> bool:
     """Whether nodes of few rows may be grown with all below them (kernels/block.py)."""
-    usual = rules.random_cuts and rules.monotone is None and rules.growth != "leaf"
+    usual = rules.random_cuts and rules.monotone is None and not ORDERS[rules.growth].by_gain
     wary = rules.category_split in WARY or not codes.is_category.any()
     # Blocks round sums of values otherwise than the loop, which may grow small nodes, too, where
     # several threads share a tree. Only forests, with one thread a tree, have the values.

@@ -33,6 +33,7 @@ from hornbeam.dtypes import (
     WORD,
     Array,
 )
+from hornbeam.tree.scikit_learn import ScikitLearnNames
 from hornbeam.tree.sets import SharedCodes, unfold_sets
 
 
@@ -49,7 +50,7 @@ class TreeArrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(ScikitLearnNames):
     """One fitted tree as flat arrays (one entry per node unless said otherwise).
 
     Attributes
@@ -131,27 +132,6 @@ class Tree:
     def max_depth(self) -> int:
         """Depth of the deepest leaf."""
         return int(self.depth[-1])  # numbered level by level
-
-    # scikit-learn's names, for tools that walk ``estimator.tree_``.
-    @property
-    def children_left(self) -> Array:
-        """First child of each node, -1 for a leaf (scikit-learn's convention)."""
-        return np.where(self.is_leaf, -1, self.first_child).astype(np.int64)
-
-    @property
-    def children_right(self) -> Array:
-        """Second child of each node, -1 for a leaf (scikit-learn's convention)."""
-        return np.where(self.is_leaf, -1, self.first_child + 1).astype(np.int64)
-
-    @property
-    def n_node_samples(self) -> Array:
-        """Training rows in each node (scikit-learn's name)."""
-        return self.n_samples
-
-    @property
-    def weighted_n_node_samples(self) -> Array:
-        """Weight of the training rows in each node (scikit-learn's name)."""
-        return self.weight
 
     def arrays(self) -> TreeArrays:
         """The part of the tree that a traversal reads."""

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 import hornbeam.combine.adaboost.parameters  # noqa: F401  (declares what the estimators have)
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.combine.adaboost.members import Members, make_members
 from hornbeam.combine.adaboost.parameters import USUAL_PATIENCE
 from hornbeam.combine.adaboost.rounds import Round
@@ -21,7 +22,7 @@ from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.folds import Kin, Split, Splits
 from hornbeam.data.target import check_length, read_weights
 from hornbeam.dtypes import Array
-from hornbeam.fitting import fitting, forget
+from hornbeam.fitting import fitting, forget, learnt
 from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.stopping import patience_of
@@ -29,7 +30,13 @@ from hornbeam.stopping import patience_of
 _HELD_KEY = 5  # tells these draws from others with the same seed
 
 
-class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseAdaBoost(
+    SavableAdaBoost,
+    CallbackSupportMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What both kinds of AdaBoost share."""
 
     estimator: Any
@@ -48,6 +55,7 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
     ) -> Any:
@@ -63,7 +71,7 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
             What rows weigh in the first round; rows of weight 0 never count.
         groups, time : array-like of shape (n_samples,), optional
             Which rows belong together, and which come first, for what is held out by
-            `early_stopping` and `calibrate`.
+            `early_stopping` and `calibrate`, and by members whose ``fit`` takes them.
 
         Returns
         -------
@@ -71,11 +79,13 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         """
         forget(self)
         check_params(self)
+        told = Told(self, self.n_estimators, X, y, sample_weight)
         with fitting(self) as boosted:
-            boosted._fit(X, y, sample_weight, groups, time)
+            boosted._fit(X, y, sample_weight, groups, time, told)
+            told.end(lambda: learnt(boosted))
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any, told: Told) -> None:
         rows = read_rows(X, self, fitted=False)
         target = self._read_target(y)
         check_length(target, rows.n_rows)
@@ -87,14 +97,21 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         if self._holds_out:
             own = copy.deepcopy(random)  # so that what follows is as without it
             split = self._split(target, weight, kin, int(own.randint(2**31 - 1)))
-            n_rounds = self._watch(rows, target, weight, split, own)
-        members = self._members(rows, target, random, n_rounds)
+            n_rounds = self._watch(rows, target, weight, split, own, kin)
+        members = self._members(rows, target, random, n_rounds, kin)
         with ProgressBar("AdaBoost", n_rounds, self.verbose) as bar:
             found = []
             for one in self._rounds(members, target, weight / weight.sum(), random):
                 found.append(one)
                 bar.show(len(found), f"error {one.error:.4f}")
+                if told.step(lambda: self._with(found)):
+                    break
         self._keep(found)
+
+    def _with(self, rounds: list[Round]) -> dict[str, Any]:
+        """The fitted attributes after some rounds."""
+        self._keep(rounds)
+        return learnt(self)
 
     def _keep(self, rounds: list[Round]) -> None:
         self.estimators_ = [one.member for one in rounds]
@@ -107,10 +124,11 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         target: Array,
         random: np.random.RandomState,
         most: int,
+        kin: Kin,
         held: TableRows | None = None,
     ) -> Members:
         classes = getattr(self, "classes_", None)
-        arguments = self._maker, rows, target, classes, random, most
+        arguments = self._maker, rows, target, classes, random, most, kin
         return make_members(*arguments, n_jobs=self.n_jobs, held=held)
 
     @property
@@ -148,12 +166,13 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         numbers = self._class_numbers(target)
         classes = None if numbers is None else numbers[counted]
         splits = Splits(int(counted.sum()), (seed, _HELD_KEY), classes, kin.chosen(counted))
-        drawn = splits.hold_out(self.validation_fraction)
+        drawn = splits.hold_out_evenly(self.validation_fraction)
         if not drawn.learnt.any() or not drawn.held.any():
+            switch = "early_stopping" if self.early_stopping else "calibrate"
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} leaves {drawn.learnt.sum()} of "
-                f"{counted.sum()} rows to learn from and {drawn.held.sum()} to watch. Choose "
-                "another fraction, or early_stopping=False."
+                f"{switch}=True with validation_fraction={self.validation_fraction} holds out "
+                f"{int(drawn.held.sum())} of n_samples={int(counted.sum())} rows and learns from "
+                f"{int(drawn.learnt.sum())}. Choose another fraction, or {switch}=False."
             )
         masks = [np.zeros(len(weight), bool) for _ in drawn]
         for mask, part in zip(masks, drawn, strict=True):
@@ -171,12 +190,14 @@ class BaseAdaBoost(SavableAdaBoost, MetaEstimatorMixin, BaseEstimator, metaclass
         weight: Array,
         split: Split,
         random: np.random.RandomState,
+        kin: Kin,
     ) -> int:
         """Boost some rows and watch the others; returns after how many rounds to stop."""
         learnt, held = (
             TableRows(rows.table[np.flatnonzero(part)], rows.is_frame) for part in split
         )
-        members = self._members(learnt, target[split.learnt], random, self.n_estimators, held)
+        most, kin = self.n_estimators, kin.chosen(split.learnt)
+        members = self._members(learnt, target[split.learnt], random, most, kin, held)
         weights = weight[split.learnt]
         watch = self._watcher(members, target[split.held], weight[split.held])
         patience, best, best_number = patience_of(self, USUAL_PATIENCE), np.inf, 1

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.base import ClassifierMixin
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -117,7 +117,7 @@ class AdaBoostClassifier(Probabilities, BaseAdaBoost):
 
     def _read_target(self, y: Any) -> Array:
         maker = self._maker
-        if is_registered(maker) and not isinstance(maker, ClassifierMixin):
+        if is_regressor(maker) or (is_registered(maker) and not is_classifier(maker)):
             raise ValueError(
                 f"AdaBoostClassifier needs a classifier, but estimator is a "
                 f"{type(maker).__name__}. Choose a classifier, or AdaBoostRegressor."

@@ -6,6 +6,7 @@ once, weighs it anew for each tree, and makes the very trees that fitting them o
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from hornbeam.combine.members import member_shares
 from hornbeam.combine.tables import TableRows
+from hornbeam.data.folds import NO_KIN, Kin
 from hornbeam.data.schema import identities_are_known
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import Array
@@ -24,6 +26,8 @@ from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegress
 from hornbeam.tree.grower import Layout, Stage, growth_seconds
 from hornbeam.tree.reader import CartReader
 from hornbeam.tree.traversal import walker
+
+_MOST_SEED = np.iinfo(np.int32).max  # of a member, as scikit-learn draws it
 
 
 class Members:
@@ -43,6 +47,8 @@ class Members:
         Seeds the members, as scikit-learn does.
     most : int
         How many there will be at most.
+    kin : Kin
+        Which rows belong together; told to members that hold out some on their own.
     held : TableRows or None
         Rows that they are only asked about.
     """
@@ -55,10 +61,11 @@ class Members:
         classes: Array | None,
         random: np.random.RandomState,
         most: int,
+        kin: Kin = NO_KIN,
         held: TableRows | None = None,
     ) -> None:
         self.maker, self.rows, self.target, self.classes = maker, rows, target, classes
-        self.random, self.most = random, most
+        self.random, self.most, self.kin = random, most, kin
         every = np.arange(rows.n_columns)
         self.tables = [rows.part(None, every)]
         if held is not None:
@@ -68,9 +75,7 @@ class Members:
     def fit(self, weight: Array, number: int, draw: np.random.RandomState | None = None) -> Any:
         """A member fitted on weighted rows, or on as many rows drawn by their weights."""
         self.number = number
-        member = clone(self.maker)
-        seed_member(member, self.random)
-        drawn = None
+        member, drawn = self._new(), None
         if draw is not None:
             drawn = draw.choice(np.arange(len(weight)), size=len(weight), replace=True, p=weight)
         with silenced(number > 0), identities_are_known():
@@ -80,10 +85,19 @@ class Members:
                 raise self._retold(error, member, "could not be fitted") from error
         return member
 
+    def _new(self) -> Any:
+        """A member with a seed of its own, to be fitted."""
+        member = clone(self.maker)
+        seed_member(member, self.random)
+        return member
+
     def _fit(self, member: Any, weight: Array, drawn: Array | None) -> None:
         if drawn is not None:
             every = np.arange(self.rows.n_columns)
-            member.fit(self.rows.part(drawn, every), self.target[drawn])
+            more = self._kin_of(
+                member, self.kin.chosen(drawn).joined(drawn) if self.kin else NO_KIN
+            )
+            member.fit(self.rows.part(drawn, every), self.target[drawn], **more)
             return
         if not has_fit_parameter(member, "sample_weight"):
             raise TypeError(
@@ -91,7 +105,18 @@ class Members:
                 "it what to look at. Choose another estimator (AdaBoostRegressor(resample=True) "
                 "draws rows instead)."
             )
-        member.fit(self.tables[0], self.target, sample_weight=weight)
+        more = self._kin_of(member, self.kin)
+        member.fit(self.tables[0], self.target, sample_weight=weight, **more)
+
+    @staticmethod
+    def _kin_of(member: Any, kin: Kin) -> dict[str, Array]:
+        """What is known of the rows, as far as the member's ``fit`` takes it."""
+        known = {"groups": kin.groups, "time": kin.time}
+        return {
+            name: numbers
+            for name, numbers in known.items()
+            if numbers is not None and has_fit_parameter(member, name)
+        }
 
     def predict(self, member: Any, table: int = 0) -> Array:
         """Numbers of the classes, or values, of the rows (table 1: of the rows held out)."""
@@ -147,11 +172,13 @@ class RegrownTrees(Members):
 
     def __init__(self, *arguments: Any, n_jobs: int | None = None, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        maker = clone(self.maker)
+        self.unfitted = maker = clone(self.maker)
         reader = CartReader(maker, type(maker).__name__)
         table, fitted = reader.read(self.tables[0], None)
         self.task = reader.task(table, self.target, fitted)
         self.fitted = fitted
+        if self.classes is not None:  # the rows to learn from may lack one
+            self.seen = np.searchsorted(self.classes, fitted["classes_"])
         self.matrices = [self.task.matrix]
         self.matrices += [table.schema.read(held, reader.name) for held in self.tables[1:]]
         self.class_weight = reader.weigh(self.target, None)[0] if self.classes is not None else None
@@ -162,15 +189,24 @@ class RegrownTrees(Members):
         task = self.task
         self.stage = Stage(task.codes, task.target, task.criterion, task.rules, table.n_rows, size)
 
+    def _new(self) -> Any:
+        """As `Members._new`; all that the parameters of trees hold may be shared by them."""
+        member = copy.copy(self.unfitted)
+        member.random_state = int(self.random.randint(_MOST_SEED))
+        return member
+
     def _fit(self, member: Any, weight: Array, drawn: Array | None) -> None:
-        if drawn is not None:  # a row that is drawn twice weighs 2
-            weight = np.bincount(drawn, minlength=len(weight)).astype(np.float64)
+        if drawn is not None:
+            weight = np.ones(len(weight))
         if self.class_weight is not None:
             weight = weight * self.class_weight
         weight = read_weights(weight, len(weight))
+        rows = self.layout.rows(weight)
+        if drawn is not None:  # a row that is drawn twice is there twice
+            rows = type(rows)(*(part.reshape(len(weight), -1)[drawn].ravel() for part in rows))
         seed = int(np.random.RandomState(member.random_state).randint(2**31 - 1))
         least = member.min_weight_fraction_leaf * float(weight.sum())
-        nodes = self.stage.grow(self.layout.rows(weight), seed, least)
+        nodes = self.stage.grow(rows, seed, least)
         become(member, {**self.fitted, "tree_": self.task.tree(nodes)})
         member.tree_ = member._prune(member.tree_, None, None, None, None)
 
@@ -178,12 +214,15 @@ class RegrownTrees(Members):
         """As `Members.predict`, from the leaves that rows fall into."""
         leaves = self._leaves(member, table)
         if self.classes is not None:
-            return member.tree_.value.argmax(axis=1)[leaves]
+            return self.seen[member.tree_.value.argmax(axis=1)][leaves]
         return member.tree_.value[leaves, 0]
 
     def shares(self, member: Any, table: int = 0) -> Array:
         """As `Members.shares`, from the leaves that rows fall into."""
-        return member.tree_.value[self._leaves(member, table)]
+        assert self.classes is not None
+        shares = np.zeros((len(member.tree_.value), len(self.classes)))
+        shares[:, self.seen] = member.tree_.value
+        return shares[self._leaves(member, table)]
 
     def _leaves(self, member: Any, table: int) -> Array:
         leaves = walker(member.tree_).leaves(self.matrices[table], self.n_jobs, checked=False)
@@ -210,8 +249,7 @@ def seed_member(member: Any, random: np.random.RandomState) -> None:
         for name in member.get_params(deep=True)
         if name == "random_state" or name.endswith("__random_state")
     )
-    limit = np.iinfo(np.int32).max
-    member.set_params(**{name: int(random.randint(limit)) for name in names})
+    member.set_params(**{name: int(random.randint(_MOST_SEED)) for name in names})
 
 
 def class_numbers(predicted: Any, classes: Array) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 
 from hornbeam.combine.adaboost.base import BaseAdaBoost
@@ -15,7 +15,7 @@ from hornbeam.combine.adaboost.members import Members
 from hornbeam.combine.adaboost.rounds import Round, drucker
 from hornbeam.data.target import read_values, warn_column_vector
 from hornbeam.dtypes import Array
-from hornbeam.model.registry import is_registered, register_estimator
+from hornbeam.model.registry import register_estimator
 from hornbeam.params import declared
 from hornbeam.tree.estimators import DecisionTreeRegressor
 
@@ -101,7 +101,7 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):  # type: ignore[misc]
 
     def _read_target(self, y: Any) -> Array:
         maker = self._maker
-        if is_registered(maker) and isinstance(maker, ClassifierMixin):
+        if is_classifier(maker):
             raise ValueError(
                 f"AdaBoostRegressor needs a regressor, but estimator is a "
                 f"{type(maker).__name__}. Choose a regressor, or AdaBoostClassifier."

@@ -6,9 +6,8 @@ estimator on it and, if asked to, predicts every row by the members that have no
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -22,9 +21,11 @@ from sklearn.base import (
 )
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.chance import are_many
 from hornbeam.combine.bagging.parameters import KINDS
 from hornbeam.combine.bagging.samples import fit_member
@@ -36,6 +37,7 @@ from hornbeam.combine.members import (
     member_shares,
     member_values,
 )
+from hornbeam.combine.routing import Routed, WithMetadata, routed_to_members
 from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.folds import Kin
 from hornbeam.data.sampling import Sampler, SampleSize
@@ -49,8 +51,9 @@ from hornbeam.data.target import (
     warn_weightless,
 )
 from hornbeam.dtypes import MAX_ROWS, Array
-from hornbeam.fitting import fitting, forget
+from hornbeam.fitting import fitting, forget, learnt
 from hornbeam.model.registry import is_registered, register_estimator
+from hornbeam.notices import warn
 from hornbeam.params import check_params, declared
 from hornbeam.probabilities import Probabilities
 from hornbeam.progress import ProgressBar
@@ -58,7 +61,13 @@ from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegress
 from hornbeam.tree.scaling import Totals, scaled_r2
 
 
-class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BaseBagging(
+    SavableBagging,
+    CallbackSupportMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
     """What both kinds of bagging share."""
 
     estimator: Any
@@ -76,8 +85,16 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
     # --- fitting --------------------------------------------------------------------
 
+    @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        time: Any = None,
+        **params: Any,
     ) -> Any:
         """Fit the members, each on a sample of its own.
 
@@ -94,19 +111,25 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
             Which rows belong together, and which come first: out-of-bag predictions of a row come
             from members that have seen no row of its group, and members that are hornbeam's are
             told. With `time` there are none, since members have seen what came later.
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
         self
         """
         check_params(self)
+        routed = routed_to_members(self, "fit", params).get("fit", {})
         goes_on = self._goes_on()
         if not goes_on:
             forget(self)
+        told = Told(self, self.n_estimators, X, y, sample_weight)
         with fitting(self) as bagging:
             if goes_on:
                 bagging._remember(self)
-            bagging._fit(X, y, sample_weight, groups, time, self if goes_on else None)
+            before = self if goes_on else None
+            bagging._fit(X, y, sample_weight, groups, time, before, routed, told)
+            told.end(lambda: learnt(bagging))
         return self
 
     def _remember(self, earlier: Any) -> None:
@@ -116,7 +139,15 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
                 setattr(self, name, getattr(earlier, name))
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any, earlier: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        time: Any,
+        earlier: Any,
+        routed: Mapping[str, Any],
+        told: Told,
     ) -> None:
         """Fit the members that an earlier fit has not, and score them all."""
         rows = read_rows(X, self, fitted=earlier is not None)
@@ -135,7 +166,8 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         self._weight, self.estimator_ = weight, clone(self._maker)
         sampler, weighs = self._sampler(), self._weighs_rows(X)
         members = [] if earlier is None else list(earlier.estimators_)
-        members += self._fit_members(rows, target, sampler, len(members), weighs, kin)
+        first = len(members)
+        members += self._fit_members(rows, target, sampler, first, weighs, kin, routed, told)
         self.estimators_ = members
         self.estimators_features_ = list(sampler.features(0, len(members)).astype(np.int64))
         if self.oob_score:
@@ -198,6 +230,10 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
                 f"n_estimators={self.n_estimators} must be at least the {len(self.estimators_)} "
                 "members that the warm-started ensemble has."
             )
+        if self.n_estimators == len(self.estimators_):
+            warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+            )
         return True
 
     def _sampler(self) -> Sampler:
@@ -210,7 +246,8 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         rows that agree with it. What the columns are is found out on the way, and warned of.
         """
         member = self.estimator_
-        if not is_registered(member) or not hasattr(member, "categorical_features"):
+        has_columns = hasattr(member, "categorical_features") and hasattr(member, "unseen")
+        if not is_registered(member) or not has_columns:
             return False
         chosen, keeps = member.categorical_features, getattr(member, "_keeps_identities", False)
         schema, matrix = Schema.learn(X, type(self).__name__, chosen, member.unseen, keeps)
@@ -226,19 +263,22 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         first: int,
         weighs: bool,
         kin: Kin,
+        routed: Mapping[str, Any],
+        told: Told,
     ) -> list[Any]:
         """Fit the members from number ``first`` up."""
         members: list[Any] = []
         n_members = self.n_estimators - first
 
         def arguments(number: int) -> tuple[Any, ...]:
-            return self.estimator_, rows, target, sampler, first + number, weighs, kin
+            return self.estimator_, rows, target, sampler, first + number, weighs, kin, routed
 
         with ProgressBar("bagging", n_members, self.verbose) as bar:
 
             def keep(member: Any) -> None:
                 members.append(member)
                 bar.show(len(members))
+                told.step()
 
             run_jobs(fit_member, arguments, n_members, keep, self.n_jobs)
         return members
@@ -275,11 +315,11 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
         run_jobs(predict, arguments, len(some), add, self.n_jobs)
         if not count.all():
-            warnings.warn(
-                f"{np.count_nonzero(count == 0)} of {rows.n_rows} rows were seen by every member, "
-                "so they have no out-of-bag prediction (NaN). Choose a larger n_estimators.",
-                UserWarning,
-                stacklevel=5,  # the caller of fit
+            warn(
+                "Some inputs do not have OOB scores. This probably means too few estimators were "
+                f"used to compute any reliable oob estimates. {np.count_nonzero(count == 0)} of "
+                f"{rows.n_rows} rows were seen by every member, so they have no out-of-bag "
+                "prediction (NaN). Choose a larger n_estimators.",
             )
         return total.mean(count[:, None])
 
@@ -304,7 +344,9 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
     # --- prediction -------------------------------------------------------------------
 
-    def _mean(self, X: Any, predict: Callable[..., Array], *arguments: Any) -> Array:
+    def _mean(
+        self, X: Any, predict: Callable[..., Array], *arguments: Any, routed: Routed | None = None
+    ) -> Array:
         """Mean of what the members predict, added up in their order."""
         check_is_fitted(self, "estimators_")
         rows = read_rows(X, self, fitted=True)
@@ -313,6 +355,7 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
 
         def arguments_of(number: int) -> tuple[Any, ...]:
             member, features = members[number]
+            member = WithMetadata(member, routed) if routed else member
             return member, rows.part(None, features), *arguments
 
         def add(values: Array) -> None:
@@ -329,6 +372,21 @@ class BaseBagging(SavableBagging, MetaEstimatorMixin, BaseEstimator, metaclass=A
         """Which rows each member was fitted on; drawn again, as in the fit."""
         check_is_fitted(self, "estimators_")
         return list(self._sampler().rows(0, len(self.estimators_)).astype(np.int64))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata gets to the members.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        maker = self._maker
+        shares = "predict_proba" if hasattr(maker, "predict_proba") else "predict"
+        ways = MethodMapping().add(caller="fit", callee="fit")
+        ways.add(caller="decision_function", callee="decision_function")
+        for caller in ("predict", "predict_proba", "predict_log_proba"):
+            ways.add(caller=caller, callee=shares)
+        return MetadataRouter(owner=self).add(estimator=maker, method_mapping=ways)
 
     def __len__(self) -> int:
         return len(self.estimators_)
@@ -507,12 +565,14 @@ class BaggingClassifier(Probabilities, BaseBagging):
     def _answer(self, predicted: Array) -> Array:
         return self.classes_[predicted.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, **params: Any) -> Array:
         """Predict the probability of each class: the mean over the members.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
@@ -520,28 +580,54 @@ class BaggingClassifier(Probabilities, BaseBagging):
             With ``voting='hard'``, or members without probabilities: shares of the votes.
         """
         check_is_fitted(self, "estimators_")
-        return self._mean(X, member_shares, *self._predict_with())
+        return self._shares(X, routed_to_members(self, "predict_proba", params))
 
-    def predict(self, X: Any) -> Array:
+    def _shares(self, X: Any, routed: Routed) -> Array:
+        return self._mean(X, member_shares, *self._predict_with(), routed=routed)
+
+    def predict_log_proba(self, X: Any, **params: Any) -> Array:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "estimators_")
+        shares = self._shares(X, routed_to_members(self, "predict_log_proba", params))
+        with np.errstate(divide="ignore"):
+            return np.log(shares)
+
+    def predict(self, X: Any, **params: Any) -> Array:
         """Predict the class of each row: the one with the largest mean share.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
         array of shape (n_samples,)
         """
-        return self._answer(self.predict_proba(X))
+        check_is_fitted(self, "estimators_")
+        return self._answer(self._shares(X, routed_to_members(self, "predict", params)))
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, **params: Any) -> Array:
         """Return the mean of the members' decision functions.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
@@ -556,7 +642,8 @@ class BaggingClassifier(Probabilities, BaseBagging):
                     f"A member has seen {len(seen)} of {self.n_classes_} classes, so the decision "
                     "functions cannot be averaged. Use predict_proba, or larger samples."
                 )
-        return self._mean(X, member_decision)
+        routed = routed_to_members(self, "decision_function", params)
+        return self._mean(X, member_decision, routed=routed)
 
 
 @register_estimator
@@ -642,18 +729,21 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # type: ignore[misc]
         self.oob_prediction_ = mean[:, 0] if self.n_outputs_ == 1 else mean
         self.oob_score_ = self._score_oob(scaled_r2, target, self.oob_prediction_)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, **params: Any) -> Array:
         """Predict the target of each row: the mean over the members.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        **params
+            Metadata for the members, if scikit-learn's routing is enabled.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self._mean(X, member_values)
+        check_is_fitted(self, "estimators_")
+        return self._mean(X, member_values, routed=routed_to_members(self, "predict", params))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import clone
 
 from hornbeam.combine.crossfit import kin_arguments
 from hornbeam.combine.members import free_threads, set_seeds
+from hornbeam.combine.routing import of_rows
 from hornbeam.combine.tables import TableRows
 from hornbeam.data.folds import Kin
 from hornbeam.data.sampling import Sampler
@@ -25,20 +27,24 @@ def fit_member(
     number: int,
     weighs: bool,
     kin: Kin,
+    routed: Mapping[str, Any],
     alone: bool,
 ) -> Any:
     """Fit a clone of the estimator on the sample with this number.
 
-    With ``weighs`` a row that was drawn repeatedly is there once, and weighs as much.
+    With ``weighs`` a row that was drawn repeatedly is there once, and weighs as much. ``routed``
+    is what else the member is given, row by row.
     ``alone`` means that no other member is fitted at the same time, so that this one may use
     as many threads as it likes.
     """
     member = clone(estimator)
     set_seeds(member, np.random.default_rng([sampler.seed, number]))
-    chosen, more = sampler.rows(number, 1)[0], {}
+    chosen = sampler.rows(number, 1)[0]
     if weighs:
         chosen, counts = np.unique(chosen, return_counts=True)
-        more = {"sample_weight": counts.astype(np.float64)}
+    more = of_rows(routed, chosen, rows.n_rows)
+    if weighs:
+        more["sample_weight"] = counts * more.get("sample_weight", np.ones(len(chosen)))
     more |= kin_arguments(member, _kin_of_sample(member, kin, chosen))
     sample = rows.part(chosen, sampler.features(number, 1)[0])
     free = [] if alone else free_threads(member)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from numba import int64
 
-from hornbeam.kernels.boosting.frontier import pop, push
 from hornbeam.kernels.boosting.nodes import (
     ask_again,
     has_too_few,
     how_to_count,
+    is_searched,
     make_children,
     mark_split,
     plan_search,
@@ -28,14 +28,11 @@ from hornbeam.kernels.boosting.nodes import (
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
-    ADDING,
     BY_ROWS,
     COLLECTING,
     COUNTED,
-    FINISHED,
     NODES_AT,
     ROWS_AT,
-    SEARCHING,
     TABLE_AT,
     TEAM_AT,
     WORD_BUILD,
@@ -48,16 +45,15 @@ from hornbeam.kernels.boosting.state import (
     WORD_LEAVES,
     WORD_MODE,
     WORD_MOVES,
-    WORD_OTHER,
     WORD_SEARCH,
-    WORD_SECOND,
-    WORD_TAIL,
     load_nodes,
     load_rows,
     load_table,
     load_team,
 )
-from hornbeam.kernels.boosting.steps import Collect, CountApart, NextSplit, SettleSplit
+from hornbeam.kernels.boosting.steps import Collect, CountApart, SettleSplit
+from hornbeam.kernels.driver import FINISHED, STOPPED, TOGETHER, TakeNodes
+from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, atomic_store, barrier
 from hornbeam.runtime.kernel import part, step
 
@@ -79,8 +75,8 @@ def free_place(table, team):
 @part
 def drop_histogram(nodes, team, first):
     """Forget the histogram of a node that is far from its turn; it will be counted again."""
-    for place in range(team.words[WORD_TAIL] - 1, -1, -1):
-        node = int64(team.frontier[place])
+    for place in range(team.words[WORD_WAITING] - 1, -1, -1):
+        node = int64(team.frontier.node[place])
         if node != first and nodes.slot[node] >= 0:
             release_slot(nodes, team, node)
             return
@@ -110,19 +106,25 @@ def let_wait(table, nodes, team, n_jobs, node):
 
 
 @part
+def put_back(nodes, team, node):
+    """Put a node on the frontier again."""
+    push(team.frontier, team.words, node, nodes.depth[node], nodes.gain[node])
+
+
+@part
 def choose_nodes(table, nodes, team):
     """List the nodes that come next and are not parted yet."""
     words, n_jobs, n_taken = team.words, int64(0), int64(0)
     room = min(table.rules.ahead, table.rules.max_leaves - words[WORD_LEAVES])
     while n_jobs < room:
-        node = pop(table, nodes, team)
+        node = pop(team.frontier, words)
         if node < 0:
             break
         team.popped[n_taken] = node
         n_taken += 1
         n_jobs += nodes.ahead[node] < 0
     for k in range(n_taken):
-        push(table, nodes, team, int64(team.popped[k]))
+        put_back(nodes, team, int64(team.popped[k]))
     n_jobs = 0
     for k in range(n_taken):
         node = int64(team.popped[k])
@@ -134,33 +136,31 @@ def choose_nodes(table, nodes, team):
     words[WORD_JOBS] = n_jobs
 
 
-@step(NextSplit)
-def next_ahead(slots, size):
+@step(TakeNodes)
+def take_ahead(slots, at, size):
     """Split nodes of the frontier that were counted, until one is to be searched or counted."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team = load_team(slots, TEAM_AT)
+    team = load_team(slots, at)
     words = team.words
-    while True:
-        words[WORD_MODE] = FINISHED
-        words[WORD_BUILD] = words[WORD_OTHER] = words[WORD_SECOND] = -1
-        if words[WORD_LEAVES] >= table.rules.max_leaves or atomic_load(words, STOP) != 0:
-            return
-        node = pop(table, nodes, team)
+    while not is_searched(words):
+        if atomic_load(words, STOP) != 0:
+            return STOPPED
+        if words[WORD_LEAVES] >= table.rules.max_leaves:
+            return FINISHED
+        node = pop(team.frontier, words)
         if node < 0:
-            return
+            return FINISHED
         child = int64(nodes.ahead[node])
         if child < 0:
-            push(table, nodes, team, node)
+            put_back(nodes, team, node)
             choose_nodes(table, nodes, team)
             words[WORD_MODE] = COLLECTING
-            return
-        words[WORD_MODE] = SEARCHING
+            return TOGETHER
         n_left = nodes.n_rows[child]
         if not team.is_left[child - table.shape.most_nodes]:
             n_left = nodes.n_rows[node] - n_left
         table.steps.settle(slots, node, n_left, size)
-        if words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0:
-            return
+    return TOGETHER if atomic_load(words, STOP) == 0 else STOPPED
 
 
 # --- parting and counting -------------------------------------------------------------------
@@ -213,9 +213,6 @@ def collect(slots, size, rank):
         child = int64(nodes.ahead[node])
         if nodes.slot[child] >= 0:
             steps.count_apart(slots, child, int64(nodes.slot[child]), size, rank)
-    if rank == 0 and table.rules.is_part:
-        words[WORD_MODE] = ADDING
-    barrier(words, size)
 
 
 @step(CountApart)

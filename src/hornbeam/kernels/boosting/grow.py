@@ -1,36 +1,33 @@
-"""The growth loop of a boosted tree: all threads of a team together, node by node.
+"""How boosted trees grow: the steps of the driver (kernels/driver.py) but for the first one.
 
-    take the best node from the frontier            one thread
-    part its rows between its children              all threads, by chunks of rows
-    count the smaller child, subtract the other     all threads, by rows or by columns
-    search both                                     all threads, by columns
-    put them on the frontier                        one thread
+    take      part the rows of a small node, make its children   one thread       (nodes.py)
+    collect   part the rows of a large node                      by chunks of rows
+              count the smaller child                            by rows, where columns are few
+    scan      count the smaller child, subtract the other        by columns
+              search both                                        by columns
+    settle    put them on the frontier                           one thread
 
-Leaf-wise, level-wise and depth-first growth differ only in which node is next.
+The first turn of a tree lays out its rows and makes the root.
 """
 
 from __future__ import annotations
 
-from numba import int64, types
+from numba import int64
 
-from hornbeam.kernels.boosting.frontier import push
 from hornbeam.kernels.boosting.histogram import subtract
 from hornbeam.kernels.boosting.nodes import may_split, release_slot
 from hornbeam.kernels.boosting.search import describe, place_of_search
 from hornbeam.kernels.boosting.state import (
-    ADDING,
-    ADDING_ROOT,
     BY_COLUMNS,
     BY_ROWS,
     COLLECTING,
     COUNTED,
-    FINISHED,
     FLAGGING,
     MEMBER_WORDS,
     NODES_AT,
     PLANTING,
+    SEARCHING,
     TABLE_AT,
-    TEAM_AT,
     WORD_BUILD,
     WORD_BUILD_SLOT,
     WORD_HOW,
@@ -44,10 +41,10 @@ from hornbeam.kernels.boosting.state import (
     load_table,
     load_team,
 )
-from hornbeam.kernels.boosting.steps import AdoptNodes, CountAndSearch
+from hornbeam.kernels.driver import CollectSums, ScanSums, SettleSplits
+from hornbeam.kernels.frontier import push
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier
-from hornbeam.runtime.kernel import kernel, part, step
-from hornbeam.runtime.pointers import bare
+from hornbeam.runtime.kernel import part, step
 
 GAIN_NOISE = 2.0**-40  # share of a node's objective that may be rounding error
 
@@ -64,12 +61,44 @@ def expect_more_than(table, nodes, team, place, node):
     team.best.feature[place] = -1
 
 
-@step(CountAndSearch)
-def count_and_search(slots, build, other, size, rank):
+@step(CollectSums)
+def collect_sums(slots, at, rank, size):
+    """Part and count nodes with all threads, as far as they do not share out the columns.
+
+    True to come up for air with sums to which those of other parts of the table must be added.
+    """
+    table, words = load_table(slots, TABLE_AT), load_team(slots, at).words
+    steps, is_part, mode = table.steps, table.rules.is_part, words[WORD_MODE]
+    if mode == PLANTING:
+        steps.lay_out_rows(slots, size, rank)
+        return is_part
+    if mode == COLLECTING:
+        steps.collect(slots, size, rank)
+        return is_part
+    if mode == FLAGGING:
+        steps.part_together(slots, words[WORD_NODE], size, rank)
+        barrier(words, size)
+    build = words[WORD_BUILD]
+    if build < 0 or atomic_load(words, STOP) != 0:
+        return False
+    if bool(steps.count_apart) and words[WORD_HOW] != COUNTED:
+        steps.count_apart(slots, build, words[WORD_BUILD_SLOT], size, rank)
+        return is_part
+    if words[WORD_HOW] == BY_ROWS:
+        steps.count_shared(slots, build, rank)
+        barrier(words, size)
+    return False
+
+
+@step(ScanSums)
+def count_and_search(slots, at, rank, size):
     """Search the new nodes, block by block of columns; count those first, if need be."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team, steps = load_team(slots, TEAM_AT), table.steps
+    team, steps = load_team(slots, at), table.steps
     words, n_bundles = team.words, table.draw.n_bundles
+    build, other = words[WORD_BUILD], words[WORD_OTHER]
+    if words[WORD_MODE] == PLANTING or (build < 0 and other < 0):
+        return
     slot, other_slot = words[WORD_BUILD_SLOT], words[WORD_OTHER_SLOT]
     by_column = words[WORD_HOW] == BY_COLUMNS
     by_rows = words[WORD_HOW] == BY_ROWS
@@ -132,107 +161,29 @@ def adopt_best(table, nodes, team, node, which, size):
     nodes.left_hessian[node] = best.hessian[chosen]
     for word in range(MEMBER_WORDS):
         nodes.member[node * MEMBER_WORDS + word] = best.member[chosen * MEMBER_WORDS + word]
-    push(table, nodes, team, node)
+    push(team.frontier, team.words, node, nodes.depth[node], nodes.gain[node])
 
 
-@step(AdoptNodes)
-def adopt_nodes(slots, build, other, second, size):
+@step(SettleSplits)
+def settle_nodes(slots, at, size):
     """Put the nodes that were searched on the frontier, and plan a second one if there is one."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team = load_team(slots, TEAM_AT)
+    team = load_team(slots, at)
     words = team.words
+    if words[WORD_MODE] == PLANTING:
+        words[WORD_MODE] = SEARCHING
+        table.steps.make_root(slots, size)
+        return
+    words[WORD_MODE] = SEARCHING
     for which in range(2):
-        node = build if which == 0 else other
+        node = words[WORD_BUILD] if which == 0 else words[WORD_OTHER]
         if node < 0:
             continue
         if which == 0 and not may_split(table, nodes, team, node):
             release_slot(nodes, team, node)  # it was counted for its sibling's sake
         else:
             adopt_best(table, nodes, team, node, which, size)
+    second = words[WORD_SECOND]
+    words[WORD_BUILD], words[WORD_OTHER], words[WORD_SECOND] = second, -1, -1
     if second >= 0:
-        words[WORD_BUILD], words[WORD_OTHER], words[WORD_SECOND] = second, -1, -1
         table.steps.plan_build(slots, size)
-
-
-@part
-def search_new_nodes(slots, steps, words, build, other, rank, size):
-    """Count and search the new nodes, and put them on the frontier.
-
-    Words are read before the last barrier: the first thread changes them after it. Returns True
-    to come up for air with the histogram of a node to which the sums of other parts must be added.
-    """
-    while (build >= 0 or other >= 0) and atomic_load(words, STOP) == 0:
-        second = words[WORD_SECOND]
-        if build >= 0 and bool(steps.count_apart) and words[WORD_HOW] != COUNTED:
-            steps.count_apart(slots, build, words[WORD_BUILD_SLOT], size, rank)
-            if load_table(slots, TABLE_AT).rules.is_part:
-                if rank == 0:
-                    words[WORD_MODE] = ADDING
-                barrier(words, size)
-                return True
-        elif build >= 0 and words[WORD_HOW] == BY_ROWS:
-            steps.count_shared(slots, build, rank)
-            barrier(words, size)
-        steps.count_and_search(slots, build, other, size, rank)
-        barrier(words, size)
-        if rank == 0:
-            steps.adopt_nodes(slots, build, other, second, size)
-        if second >= 0:
-            barrier(words, size)
-        build, other = second, int64(-1)
-    return False
-
-
-@part
-def plant(slots, steps, words, is_part, mode, rank, size):
-    """Lay out the rows and make the root; True if the sums of other parts are needed for it."""
-    if mode == PLANTING:
-        steps.lay_out_rows(slots, size, rank)
-        barrier(words, size)
-        if is_part:
-            if rank == 0:
-                words[WORD_MODE] = ADDING_ROOT
-            return True
-    if rank == 0:
-        steps.make_root(slots, size)
-    barrier(words, size)
-    return False
-
-
-@kernel
-def grow_boosted(slots, rank, size):
-    """Grow one tree on the slopes of this round; every thread of the team calls this.
-
-    It comes up for air before the tree is finished if there are other parts of the table. When
-    their sums have been added up, it is called again and goes on.
-    """
-    slots = bare(slots)
-    table, words = load_table(slots, TABLE_AT), load_team(slots, TEAM_AT).words
-    steps, is_part, mode = table.steps, table.rules.is_part, words[WORD_MODE]
-    if mode != ADDING and plant(slots, steps, words, is_part, mode, rank, size):
-        return
-    build, other = words[WORD_BUILD], words[WORD_OTHER]
-    if mode == ADDING:
-        barrier(words, size)  # the first thread changes words after it
-    while True:
-        if search_new_nodes(slots, steps, words, build, other, rank, size):
-            return
-        if rank == 0:
-            steps.next_split(slots, size)
-        barrier(words, size)
-        if words[WORD_MODE] == FINISHED or atomic_load(words, STOP) != 0:
-            return
-        if words[WORD_MODE] == FLAGGING:
-            steps.part_together(slots, words[WORD_NODE], size, rank)
-            build, other = words[WORD_BUILD], words[WORD_OTHER]
-            barrier(words, size)
-        elif words[WORD_MODE] == COLLECTING:
-            steps.collect(slots, size, rank)
-            if is_part:
-                return
-            build, other = int64(-1), int64(-1)
-        else:
-            build, other = words[WORD_BUILD], words[WORD_OTHER]
-
-
-GROW_SIGNATURE = types.void(types.Array(int64, 1, "C"), int64, int64)

@@ -6,7 +6,6 @@ import math
 
 from numba import int64, uint64
 
-from hornbeam.kernels.boosting.frontier import pop
 from hornbeam.kernels.boosting.histogram import LEAST_SHARED_ROWS, MANY_COLUMNS, own_code
 from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import leaf_weight
@@ -15,12 +14,11 @@ from hornbeam.kernels.boosting.state import (
     BY_ROWS,
     CHUNK,
     COUNTED,
-    FINISHED,
     FLAGGING,
     MEMBER_WORDS,
     NODES_AT,
+    PLANTING,
     ROWS_AT,
-    SEARCHING,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
@@ -41,13 +39,14 @@ from hornbeam.kernels.boosting.state import (
     WORD_OTHER_SLOT,
     WORD_SEARCH,
     WORD_SECOND,
-    WORD_TAIL,
     load_nodes,
     load_rows,
     load_table,
     load_team,
 )
-from hornbeam.kernels.boosting.steps import MakeRoot, MarkSides, NextSplit, PlanBuild, SettleSplit
+from hornbeam.kernels.boosting.steps import MakeRoot, MarkSides, PlanBuild, SettleSplit
+from hornbeam.kernels.driver import FINISHED, STOPPED, TOGETHER, TakeNodes
+from hornbeam.kernels.frontier import WORD_WAITING, pop
 from hornbeam.runtime.atomics import STOP, atomic_load, atomic_store
 from hornbeam.runtime.kernel import part, step
 
@@ -299,37 +298,41 @@ def mark_split(slots, table, nodes, team, node):
         mark_number(table, nodes, team, node)
 
 
-@step(NextSplit)
-def next_split(slots, size):
+@part
+def is_searched(words):
+    """Whether there are nodes to be counted or searched, or rows to be laid out."""
+    return words[WORD_MODE] == PLANTING or words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0
+
+
+@step(TakeNodes)
+def take_node(slots, at, size):
     """Take nodes from the frontier until all threads are needed, or none is left.
 
     Small nodes are parted here; children that cannot be split again need no other thread.
     """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, at)
     words, steps = team.words, table.steps
-    while True:
-        words[WORD_MODE] = FINISHED
-        if words[WORD_LEAVES] >= table.rules.max_leaves or atomic_load(words, STOP) != 0:
-            return
-        node = pop(table, nodes, team)
+    while not is_searched(words):
+        if atomic_load(words, STOP) != 0:
+            return STOPPED
+        if words[WORD_LEAVES] >= table.rules.max_leaves:
+            return FINISHED
+        node = pop(team.frontier, words)
         if node < 0:
-            return
+            return FINISHED
         words[WORD_NODE] = node
         mark_split(slots, table, nodes, team, node)
         if table.shape.is_sparse and not steps.prepare_sparse(slots, node, size):
-            words[WORD_MODE] = SEARCHING
-            return
+            continue
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)
         if size > 1 and nodes.n_rows[node] > CHUNK:
             words[WORD_MODE] = FLAGGING
-            return
-        words[WORD_MODE] = SEARCHING
+            return TOGETHER
         n_left = part_alone(table, rows, nodes, team, node)
         steps.settle(slots, node, n_left, size)
-        if words[WORD_BUILD] >= 0 or words[WORD_OTHER] >= 0:
-            return
+    return TOGETHER if atomic_load(words, STOP) == 0 else STOPPED
 
 
 @step(MakeRoot)
@@ -353,7 +356,7 @@ def make_root(slots, size):
     for group in range(table.shape.n_groups):
         nodes.groups[group] = 1
     words[WORD_NODES] = words[WORD_LEAVES] = 1
-    words[WORD_TAIL] = 0
+    words[WORD_WAITING] = 0
     words[WORD_FREE] = table.shape.n_slots
     for slot in range(table.shape.n_slots):
         team.free_slots[slot] = slot

@@ -15,6 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.driver import Crew
+from hornbeam.kernels.frontier import Frontier
 from hornbeam.runtime.kernel import part
 from hornbeam.runtime.pointers import F4, F8, I4, I8, U1, U8
 from hornbeam.runtime.views import make_loader, width_of
@@ -56,7 +58,6 @@ class BoostSettings(NamedTuple):
     max_depth: int
     max_leaves: int
     min_leaf: int
-    growth: int  # see GROWTH_CODES
     category_rule: int  # see CATEGORY_CODES
     is_plain: bool  # gains need no bounds and no step limit
     draws_features: bool  # levels or nodes draw features, or groups restrict them
@@ -193,7 +194,9 @@ class BoostBest(NamedTuple):
 class BoostTeam(NamedTuple):
     """What the threads share while they work on a node, and room of each thread."""
 
-    words: I8  # layout of runtime/atomics.py, then the words below
+    crew: Crew
+    words: I8  # of the crew, see below
+    frontier: Frontier
     cells: I8  # histograms, slot by slot: the gradients of all cells, then the hessians
     sums: I8  # a histogram per thread, where threads share out rows
     tiles: I8  # TILE_STRIDE packed sums per thread and column
@@ -203,7 +206,6 @@ class BoostTeam(NamedTuple):
     bundle_feature: I4
     may_ask: U1  # features that the one and the other new node may ask
     goes_left: U1  # 256 entries: the side of each code at the split being made
-    frontier: I4
     free_slots: I4
     sort_key: F8  # per thread: 256 categories in order
     sort_code: I4
@@ -212,7 +214,7 @@ class BoostTeam(NamedTuple):
     column: U1  # codes of one feature of a sparse table, by row ...
     holder: I4  # ... and the label of the node that holds the row
     draw: U8  # keys of features while some are drawn
-    job: I4  # nodes that are parted and counted ahead of their turn
+    job: I4  # nodes that are worked on together: counted ahead of their turn, or asked one question
     popped: I4  # of the frontier, to look for them
     taken: U1  # per child that may wait: whether it does ...
     is_left: U1  # ... and is the left one
@@ -220,8 +222,8 @@ class BoostTeam(NamedTuple):
     best: BoostBest
 
 
-# BoostTeam.words beyond runtime/atomics.py: what threads count together, or tell each other. These
-# are the only numbered places.
+# BoostTeam.words beyond runtime/atomics.py, kernels/frontier.py and kernels/driver.py: what
+# threads count together, or tell each other. These are the only numbered places.
 WORD_FLAGS = 64  # next chunk of rows to be flagged
 WORD_MOVES = 72  # next chunk of rows to be moved
 WORD_COUNTS = 80  # next chunk of rows to be counted
@@ -238,16 +240,16 @@ WORD_BUILD_SLOT = 110
 WORD_OTHER_SLOT = 111
 WORD_NODES = 112
 WORD_LEAVES = 113
-WORD_TAIL = 114  # of the frontier
-WORD_FREE = 115  # free slots
-WORD_DRAWN = 116  # rows drawn for this tree
-WORD_JOBS = 117  # nodes that are counted ahead
-WORD_LABEL = 118  # labels that their children have got
+WORD_FREE = 114  # free slots
+WORD_DRAWN = 115  # rows drawn for this tree
+WORD_JOBS = 116  # nodes that are worked on together
+WORD_DEPTH = 118  # of a symmetric tree so far
+WORD_LABEL = 117  # labels that their children have got
 N_WORDS = 128
 
-# WORD_MODE: what the team does next. Where there are other parts of the table, it comes up for air
-# at ADDING_ROOT and ADDING, for their sums to be added, and is called again to go on.
-PLANTING, ADDING_ROOT, SEARCHING, FLAGGING, COLLECTING, ADDING, FINISHED = range(7)
+# WORD_MODE: what the team does besides searching the nodes to be built. It lays out rows, parts a
+# large node, or parts and counts nodes ahead of their turn.
+PLANTING, SEARCHING, FLAGGING, COLLECTING = range(4)
 # WORD_HOW: threads share out columns or rows, or the histogram is there
 BY_ROWS, BY_COLUMNS, COUNTED = range(3)
 

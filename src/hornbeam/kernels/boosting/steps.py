@@ -35,12 +35,6 @@ class ChooseFeatures(Protocol):
     def __call__(self, slots: Slots, node: int, which: int) -> None: ...
 
 
-class CountAndSearch(Protocol):
-    """Search new nodes with all threads, and count those of which not all threads count rows."""
-
-    def __call__(self, slots: Slots, build: int, other: int, size: int, rank: int) -> None: ...
-
-
 class CountShared(Protocol):
     """Count a node's rows with all threads, each into a histogram of its own."""
 
@@ -107,18 +101,6 @@ class SearchFeature(Protocol):
     def __call__(self, slots: Slots, which: int, slot: int, feature: int, rank: int) -> None: ...
 
 
-class AdoptNodes(Protocol):
-    """Put the nodes that were searched on the frontier."""
-
-    def __call__(self, slots: Slots, build: int, other: int, second: int, size: int) -> None: ...
-
-
-class NextSplit(Protocol):
-    """Split nodes of the frontier until all threads are needed, or none is left."""
-
-    def __call__(self, slots: Slots, size: int) -> None: ...
-
-
 class MarkSides(Protocol):
     """Note to which side each code of a column goes at a node's split."""
 
@@ -162,7 +144,6 @@ class BoostSteps(NamedTuple):
     make_root: MakeRoot | None = None
     plan_build: PlanBuild | None = None
     choose_features: ChooseFeatures | None = None
-    count_and_search: CountAndSearch | None = None
     count_shared: CountShared | None = None
     count_columns: CountColumns | None = None
     add_shared: AddShared | None = None
@@ -174,8 +155,6 @@ class BoostSteps(NamedTuple):
     search_features: SearchFeatures | None = None
     search_bound: SearchFeature | None = None
     search_category: SearchFeature | None = None
-    adopt_nodes: AdoptNodes | None = None
-    next_split: NextSplit | None = None
     mark_sides: MarkSides | None = None
     prepare_sparse: PrepareSparse | None = None
     part_together: PartTogether | None = None

@@ -1,7 +1,10 @@
-"""The growth loop of a symmetric tree: all nodes of a level are asked the same question.
+"""How symmetric trees grow: all nodes of a level are asked the same question.
 
-    search each feature: what do all nodes gain by a cut of it, taken together?   all threads
-    part the rows of every node by the best question                              one thread
+    take     all nodes from the frontier                                            one thread
+    scan     what do all nodes gain by a cut of a feature, taken together?         all threads
+    settle   part the rows of every node by the best question, make children        one thread
+
+These are the steps of the driver (kernels/driver.py).
 
 The trees of several scores share their questions: a gain is the sum over nodes and scores. A
 node of which a child would have too few rows does not take part. It stays as it is, and may
@@ -27,22 +30,23 @@ from hornbeam.kernels.boosting.partition import is_drawn, part_alone
 from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
-    FINISHED,
     LINE,
     MEMBER_WORDS,
     MISSING,
     NODES_AT,
+    PLANTING,
     ROWS_AT,
     SEARCHING,
     TABLE_AT,
     TEAM_AT,
     UNKNOWN,
+    WORD_DEPTH,
     WORD_DRAWN,
+    WORD_JOBS,
     WORD_LEAVES,
     WORD_MODE,
     WORD_NODES,
     WORD_SEARCH,
-    WORD_TAIL,
     BoostNodes,
     BoostRows,
     BoostTable,
@@ -53,16 +57,24 @@ from hornbeam.kernels.boosting.state import (
     load_team,
     page_of,
 )
+from hornbeam.kernels.driver import (
+    FINISHED,
+    STOPPED,
+    TOGETHER,
+    ScanSums,
+    SettleSplits,
+    TakeNodes,
+)
+from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.kernels.state import ONE_AGAINST_REST
 from hornbeam.runtime.atomics import (
     STOP,
     atomic_add,
     atomic_load,
-    barrier,
     trailing_zeros,
 )
 from hornbeam.runtime.kernel import kernel, part, routine, step
-from hornbeam.runtime.pointers import F8, I4, I8, U8, bare
+from hornbeam.runtime.pointers import F8, I4, I8, U8
 from hornbeam.runtime.views import Slots, make_loader, width_of
 
 PLACES = 256  # room for codes and missing values
@@ -70,24 +82,6 @@ PLACE_WORDS = 5  # bits for these, and for one more place, of rare categories
 CUTS = 258  # room for the cuts of a feature, and some to spare
 N_GAINS = 2 * CUTS
 NO_PART = -math.inf  # gain of a node that a question does not split
-
-
-class Plant(Protocol):
-    """Make the root of all drawn rows."""
-
-    def __call__(self, slots: Slots) -> None: ...
-
-
-class OpenLevel(Protocol):
-    """Get ready for the question of a level."""
-
-    def __call__(self, slots: Slots, depth: int) -> None: ...
-
-
-class SearchLevel(Protocol):
-    """Search the features that a level may ask, with all threads."""
-
-    def __call__(self, slots: Slots, rank: int) -> None: ...
 
 
 class SearchQuestion(Protocol):
@@ -108,20 +102,10 @@ class CountEntries(Protocol):
     def __call__(self, slots: Slots, feature: int, rank: int) -> None: ...
 
 
-class AskQuestion(Protocol):
-    """Ask the best question that was found, and get ready for the next one."""
-
-    def __call__(self, slots: Slots, depth: int, size: int) -> None: ...
-
-
 class SymmetricSteps(NamedTuple):
     """The steps of symmetric trees beside those of `boosting.steps` that they share."""
 
-    plant: Plant
-    open_level: OpenLevel
-    search_level: SearchLevel
     search_question: SearchQuestion
-    ask: AskQuestion
     order_categories: OrderCategories | None = None
     count_entries: CountEntries | None = None
 
@@ -249,8 +233,8 @@ def count_entries(slots, feature, rank):
                 count_row(level, first + index, n_codes if code == MISSING else code, row)
     zero = int64(table.default[feature])
     zero = n_codes if zero == MISSING else zero
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         add_zeros(nodes, level, first + index, node, zero, n_codes + 1)
 
 
@@ -475,8 +459,8 @@ def order_categories(slots, feature, rank):
     level, rules = load_level(slots, LEVEL_AT), table.rules
     slot, n_cells = rank * level.tile_nodes, table.n_codes[feature] + 1
     whole = Question(feature, n_cells, False, False, 0.0, int64(0))
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         count_node(table, rows, nodes, level, whole, slot, node, rank)
     n_present = int64(0)
     for cell in range(n_cells):
@@ -537,8 +521,8 @@ def search_question(slots, feature, n_sorted, rank):
     some_missing = False
     if sparse:
         level.steps.count_entries(slots, feature, rank)
-    for index in range(team.words[WORD_TAIL]):
-        node, slot = int64(team.frontier[index]), first + (index if sparse else 0)
+    for index in range(team.words[WORD_JOBS]):
+        node, slot = int64(team.job[index]), first + (index if sparse else 0)
         if not sparse:
             count_node(table, rows, nodes, level, question, slot, node, rank)
         before = objective_before(table, nodes, level, node)
@@ -561,14 +545,14 @@ def search_question(slots, feature, n_sorted, rank):
                 note_question(table, level, question, rank, cut, side, some_missing)
 
 
-@step(SearchLevel)
-def search_level(slots, rank):
+@step(ScanSums)
+def search_level(slots, at, rank, size):
     """Search the features that the level may ask, one by one as threads are free."""
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    team, level = load_team(slots, TEAM_AT), load_level(slots, LEVEL_AT)
+    team, level = load_team(slots, at), load_level(slots, LEVEL_AT)
     before = 0.0
-    for index in range(team.words[WORD_TAIL]):
-        before += abs(objective_before(table, nodes, level, int64(team.frontier[index])))
+    for index in range(team.words[WORD_JOBS]):
+        before += abs(objective_before(table, nodes, level, int64(team.job[index])))
     level.best.gain[LINE * rank] = GAIN_NOISE * before  # to be exceeded
     level.best.feature[LINE * rank] = -1
     while True:
@@ -663,14 +647,14 @@ def make_side(table, nodes, level, question, parent, node, is_left):
 def take_absent_left(nodes, team, level, chosen):
     """Categories that no node holds go where most rows go."""
     n_rows, n_left = int64(0), int64(0)
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         n_rows += nodes.n_rows[node]
         n_left += level.n_left[node]
     if 2 * n_left < n_rows:
         return
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         for word in range(MEMBER_WORDS):
             absent = level.absent[(2 * chosen + 1) * MEMBER_WORDS + word]
             nodes.member[node * MEMBER_WORDS + word] |= absent
@@ -688,6 +672,7 @@ def split_node(table, nodes, team, level, question, node):
     nodes.child[node] = left
     for side in range(2):
         make_side(table, nodes, level, question, node, left + side, side == 0)
+        wait_for_question(table, nodes, team, left + side)
     if question.direction != 0:
         border = 0.5 * (nodes.value[left] + nodes.value[left + 1])
         rises = question.direction > 0
@@ -698,41 +683,32 @@ def split_node(table, nodes, team, level, question, node):
 @part
 def split_nodes(table, nodes, team, level, question):
     """Split the nodes that take part, those that gain most if not all may be split."""
-    words, n_open = team.words, team.words[WORD_TAIL]
+    words, n_open = team.words, team.words[WORD_JOBS]
     takers = int64(0)
     for index in range(n_open):
-        takers += nodes.gain[int64(team.frontier[index])] > NO_PART
+        takers += nodes.gain[int64(team.job[index])] > NO_PART
     room = table.rules.max_leaves - words[WORD_LEAVES]
     for _ in range(takers - room):  # leave out the one that gains least, the youngest of equals
         worst = int64(-1)
         for index in range(n_open):
-            node = int64(team.frontier[index])
+            node = int64(team.job[index])
             if nodes.gain[node] > NO_PART and (worst < 0 or nodes.gain[node] <= nodes.gain[worst]):
                 worst = node
         nodes.gain[worst] = NO_PART
     for index in range(n_open):
-        node = int64(team.frontier[index])
+        node = int64(team.job[index])
         if nodes.gain[node] > NO_PART:
             split_node(table, nodes, team, level, question, node)
+        else:
+            nodes.feature[node] = -1
+            wait_for_question(table, nodes, team, node)
 
 
 @part
-def list_open(table, nodes, team):
-    """List the leaves that can take part in the next question."""
-    words, n_open = team.words, int64(0)
-    for node in range(words[WORD_NODES]):
-        count = nodes.n_rows[node]
-        if nodes.child[node] == 0:
-            nodes.feature[node] = -1  # it took no part in the last question
-        if nodes.child[node] != 0 or count < max(int64(2), 2 * table.rules.min_leaf):
-            continue
-        team.frontier[n_open] = node
-        n_open += 1
-    words[WORD_TAIL] = n_open
-    words[WORD_SEARCH] = 0
-    words[WORD_MODE] = SEARCHING
-    if n_open == 0 or words[WORD_LEAVES] >= table.rules.max_leaves:
-        words[WORD_MODE] = FINISHED
+def wait_for_question(table, nodes, team, node):
+    """Put a leaf on the frontier, if it is large enough to take part in a question."""
+    if nodes.n_rows[node] >= max(int64(2), 2 * table.rules.min_leaf):
+        push(team.frontier, team.words, node, nodes.depth[node], 0.0)
 
 
 @part
@@ -741,43 +717,18 @@ def label_rows(table, rows, nodes, team):
     n_rows, n_pages = table.shape.n_rows, table.shape.n_pages
     for row in range(n_rows):
         team.holder[row] = -1
-    for index in range(team.words[WORD_TAIL]):
-        node = int64(team.frontier[index])
+    for index in range(team.words[WORD_JOBS]):
+        node = int64(team.job[index])
         source = int64(nodes.buffer[node]) * n_rows
         for at in range(node * n_pages, (node + 1) * n_pages):
             for j in range(nodes.first[at], nodes.last[at]):
                 team.holder[rows.row[source + j]] = index
 
 
-@step(OpenLevel)
-def open_level(slots, depth):
-    """Get ready for the question of a level: nodes, and features that it may ask.
-
-    Features are drawn for the level as for a node; its number is the depth, since there is
-    always a node of that number.
-    """
-    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    list_open(table, nodes, team)
-    if depth >= table.rules.max_depth:
-        team.words[WORD_MODE] = FINISHED
-    if team.words[WORD_MODE] == FINISHED:
-        return
-    if table.shape.is_sparse:
-        label_rows(table, rows, nodes, team)
-    if table.rules.draws_features:
-        kept = nodes.depth[depth]
-        nodes.depth[depth] = depth
-        table.steps.choose_features(slots, depth, 0)
-        nodes.depth[depth] = kept
-
-
-@step(Plant)
-def plant(slots):
+@part
+def plant(table, rows, nodes, team, level):
     """The root: all drawn rows."""
-    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    level, units = load_level(slots, LEVEL_AT), table.units
+    units = table.units
     width, root, n_drawn = 2 * level.n_scores, int64(0), int64(0)
     for k in range(width):
         level.left[k] = 0
@@ -809,57 +760,76 @@ def plant(slots):
     for k in range(table.draw.n_active):
         team.may_ask[int64(team.active[k])] = 1
     team.words[WORD_NODES] = team.words[WORD_LEAVES] = 1
-    level.steps.open_level(slots, 0)
+    wait_for_question(table, nodes, team, root)
 
 
-@step(AskQuestion)
-def ask(slots, depth, size):
-    """Ask the best question that was found, and get ready for the next one."""
+@step(TakeNodes)
+def take_level(slots, at, size):
+    """Take all nodes that can take part in the next question, and the features it may ask.
+
+    Features are drawn for the level as for a node; its number is the depth, since there is
+    always a node of that number.
+    """
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
-    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, at)
+    words, n_open = team.words, int64(0)
+    if words[WORD_MODE] == PLANTING:
+        plant(table, rows, nodes, team, load_level(slots, LEVEL_AT))
+        words[WORD_MODE] = SEARCHING
+    if atomic_load(words, STOP) != 0:
+        return STOPPED
+    while words[WORD_WAITING] > 0:
+        team.job[n_open] = pop(team.frontier, words)
+        n_open += 1
+    words[WORD_JOBS] = n_open
+    words[WORD_SEARCH] = 0
+    depth = words[WORD_DEPTH]
+    if (
+        n_open == 0
+        or words[WORD_LEAVES] >= table.rules.max_leaves
+        or depth >= table.rules.max_depth
+    ):
+        return FINISHED
+    if table.shape.is_sparse:
+        label_rows(table, rows, nodes, team)
+    if table.rules.draws_features:
+        kept = nodes.depth[depth]
+        nodes.depth[depth] = depth
+        table.steps.choose_features(slots, depth, 0)
+        nodes.depth[depth] = kept
+    return TOGETHER
+
+
+@step(SettleSplits)
+def ask(slots, at, size):
+    """Ask the best question that was found; without one nobody waits for another."""
+    table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
+    nodes, team = load_nodes(slots, NODES_AT), load_team(slots, at)
     level, n_groups = load_level(slots, LEVEL_AT), table.shape.n_groups
-    best, first = level.best, int64(team.frontier[0])
+    best, first = level.best, int64(team.job[0])
     chosen = best_thread(best, size)
-    team.words[WORD_MODE] = FINISHED
-    if chosen < 0 or atomic_load(team.words, STOP) != 0:
+    if chosen < 0:
         return
+    depth = team.words[WORD_DEPTH]
+    team.words[WORD_DEPTH] = depth + 1
     feature = best.feature[LINE * chosen]
     direction = int64(0) if table.is_category[feature] else table.monotone[feature]
     extra = best.extra[LINE * chosen]
     question = Question(feature, int64(0), False, False, extra, direction)
-    for index in range(team.words[WORD_TAIL]):
-        put_question(nodes, best, int64(team.frontier[index]), chosen)
+    for index in range(team.words[WORD_JOBS]):
+        put_question(nodes, best, int64(team.job[index]), chosen)
     table.steps.mark_sides(slots, first)
     if table.shape.is_sparse:
         spread_column(table, team, feature)
-    for index in range(team.words[WORD_TAIL]):
-        weigh_node(table, rows, nodes, team, level, question, int64(team.frontier[index]))
+    for index in range(team.words[WORD_JOBS]):
+        weigh_node(table, rows, nodes, team, level, question, int64(team.job[index]))
     if table.is_category[feature]:
         take_absent_left(nodes, team, level, chosen)
     split_nodes(table, nodes, team, level, question)
-    for group in range(n_groups):  # those of the next question, see `open_level`
+    for group in range(n_groups):  # those of the next question, see `take_level`
         held = table.groups[group * table.shape.n_features + feature]
-        at = depth * n_groups + group
-        nodes.groups[at + n_groups] = nodes.groups[at] & held
-    level.steps.open_level(slots, depth + 1)
-
-
-@kernel
-def grow_symmetric(slots, rank, size):
-    """Grow the trees of all scores on their slopes; every thread of the team calls this."""
-    slots = bare(slots)
-    steps, words = load_level(slots, LEVEL_AT).steps, load_team(slots, TEAM_AT).words
-    depth = int64(0)
-    if rank == 0:
-        steps.plant(slots)
-    barrier(words, size)
-    while words[WORD_MODE] != FINISHED and atomic_load(words, STOP) == 0:
-        steps.search_level(slots, rank)
-        barrier(words, size)
-        if rank == 0:
-            steps.ask(slots, depth, size)
-        barrier(words, size)
-        depth += 1
+        here = depth * n_groups + group
+        nodes.groups[here + n_groups] = nodes.groups[here] & held
 
 
 PACK_SIGNATURE = types.void(types.Array(int64, 1, "C"), types.Array(float32, 1, "C"), int64)

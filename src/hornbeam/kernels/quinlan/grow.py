@@ -1,46 +1,46 @@
-"""The growth loop of ID3 and C4.5: take the top node of the stack, search it, split it.
+"""How ID3 and C4.5 grow: the steps of the driver (kernels/driver.py).
 
-Large nodes are searched by all threads, feature by feature; everything else is done by
-the first thread while the others wait. So no result depends on how many there are.
+Growth is depth first, and the entries of a node are those on top of the stack of the nodes that
+wait. Large nodes are searched by all threads, feature by feature; everything else is done by the
+first thread while the others wait. So no result depends on how many there are.
 """
 
 from __future__ import annotations
 
-from numba import int64, types
+from numba import int64
 
 from hornbeam.dtypes import LEAF
+from hornbeam.kernels.driver import (
+    ALONE,
+    FINISHED,
+    FULL,
+    STOPPED,
+    TOGETHER,
+    ScanSums,
+    SettleSplits,
+    TakeNodes,
+)
+from hornbeam.kernels.frontier import WORD_WAITING, pop, push
 from hornbeam.kernels.quinlan.measure import LEAST, TIE
 from hornbeam.kernels.quinlan.split import part_entries, weigh_branches
 from hornbeam.kernels.quinlan.state import (
     ENTRIES_AT,
-    FINISHED,
     FOUND_AT,
     LEAVES_FULL,
     NODES_AT,
     SCRATCH_AT,
-    SEARCHING,
     TABLE_AT,
-    WORD_CHOSEN,
     WORD_FULL,
     WORD_LEAVES,
-    WORD_MODE,
     WORD_NODE,
     WORD_STACK,
-    WORD_WAITING,
-    ChooseFeature,
     load_entries,
     load_found,
     load_nodes,
     load_scratch,
     load_table,
 )
-from hornbeam.runtime.atomics import (
-    NEXT_TASK,
-    STOP,
-    atomic_add,
-    atomic_load,
-    barrier,
-)
+from hornbeam.runtime.atomics import NEXT_TASK, STOP, atomic_load, claim
 from hornbeam.runtime.kernel import kernel, part, step
 from hornbeam.runtime.pointers import bare
 
@@ -61,8 +61,8 @@ def is_worth_a_search(table, nodes, node):
     return n_present > 1
 
 
-@step(ChooseFeature)
-def choose_feature(slots, node):
+@part
+def choose_feature(table, nodes, found, node):
     """The feature to split on, -1 for none.
 
     C4.5 takes the best gain ratio among the features whose gain is at least the average;
@@ -70,8 +70,6 @@ def choose_feature(slots, node):
     feature gains anything, C4.5 takes the best ratio of categories that have proven nothing:
     together with another feature they may still tell.
     """
-    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    found = load_found(slots, FOUND_AT)
     n_features, ratio = table.n_features, table.settings.by_ratio
     total, count = 0.0, int64(0)
     for feature in range(n_features):
@@ -95,15 +93,18 @@ def choose_feature(slots, node):
     if chosen >= 0:
         relative = found.gain[chosen] * nodes.weight[node] / table.root_weight
         if relative < table.settings.min_decrease:
-            return -1
+            return int64(-1)
     return chosen
 
 
 @part
-def finish_leaf(nodes, entries, found, node, first, last):
-    """Move the entries of a leaf from the stack to those of the leaves."""
+def finish_leaf(table, nodes, entries, found, node, first, last):
+    """Move the entries of a leaf from the stack to those of the leaves, if there is room."""
     words = found.words
     start = words[WORD_LEAVES]
+    if start + last - first > table.capacity.leaves:
+        wait_for_room(nodes, found, node, LEAVES_FULL)
+        return
     nodes.kind[node] = LEAF
     for i in range(first, last):
         entries.leaf_row[start + i - first] = entries.row[i]
@@ -111,18 +112,49 @@ def finish_leaf(nodes, entries, found, node, first, last):
         entries.leaf_weight[start + i - first] = entries.weight[i]
     words[WORD_LEAVES] = start + last - first
     words[WORD_STACK] = first
-    words[WORD_WAITING] -= 1
 
 
 @part
-def search_features(slots, table, nodes, entries, found):
+def wait_for_room(nodes, found, node, what):
+    """Put a node back on the frontier until there is room."""
+    found.words[WORD_FULL] = what
+    push(found.frontier, found.words, node, nodes.depth[node], 0.0)
+
+
+@step(TakeNodes)
+def take_node(slots, at, size):
+    """Take the top node of the stack that may be split; those before it are leaves."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, at)
+    words = found.words
+    while atomic_load(words, STOP) == 0:
+        if words[WORD_FULL] != 0:
+            return FULL
+        node = pop(found.frontier, words)
+        if node < 0:
+            return FINISHED
+        words[WORD_NODE] = node
+        nodes.first[node] = words[WORD_LEAVES]
+        if is_worth_a_search(table, nodes, node):
+            words[NEXT_TASK] = 0
+            is_large = nodes.size[node] * table.n_features >= table.n_together
+            return TOGETHER if size > 1 and is_large else ALONE
+        last = words[WORD_STACK]
+        finish_leaf(table, nodes, entries, found, node, last - nodes.size[node], last)
+    return STOPPED
+
+
+@step(ScanSums)
+def search_features(slots, at, rank, size):
     """Search features as long as there are some that no thread has taken."""
-    node = found.words[WORD_NODE]
-    last = found.words[WORD_STACK]
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    found = load_found(slots, at)
+    words = found.words
+    node, last = words[WORD_NODE], words[WORD_STACK]
     first = last - nodes.size[node]
     while True:
-        feature = atomic_add(found.words, NEXT_TASK, 1)
-        if feature >= table.n_features or atomic_load(found.words, STOP) != 0:
+        feature = claim(words, NEXT_TASK, 1, size == 1)
+        if feature >= table.n_features or atomic_load(words, STOP) != 0:
             return
         found.gain[feature], found.unproven[feature] = -1.0, 0.0
         if table.is_category[feature]:
@@ -131,66 +163,26 @@ def search_features(slots, table, nodes, entries, found):
             table.steps.search_number(slots, node, feature, first, last)
 
 
-@part
-def work_on_top(slots, table, nodes, entries, found):
-    """Choose and make the split of the top node, or make it a leaf; False: no room."""
+@step(SettleSplits)
+def settle_node(slots, at, size):
+    """Choose and make the split of the top node, or make it a leaf."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, at)
     words = found.words
-    node = words[WORD_NODE]
-    last = words[WORD_STACK]
+    node, last = words[WORD_NODE], words[WORD_STACK]
     first = last - nodes.size[node]
-    feature = int64(-1)
-    if words[WORD_CHOSEN]:
-        feature = table.steps.choose(slots, node)
+    feature = choose_feature(table, nodes, found, node)
     if feature < 0:
-        if words[WORD_LEAVES] + last - first > table.capacity.leaves:
-            words[WORD_FULL] = LEAVES_FULL
-            return False
-        finish_leaf(nodes, entries, found, node, first, last)
-        return True
+        finish_leaf(table, nodes, entries, found, node, first, last)
+        return
     n_entries = table.steps.split(slots, node, feature, first, last)
     if n_entries < 0:
-        return False
+        wait_for_room(nodes, found, node, words[WORD_FULL])
+        return
     words[WORD_STACK] = first + n_entries
-    waiting = words[WORD_WAITING] - 1
-    child, n_branches = int64(nodes.child[node]), int64(nodes.branches[node])
-    for branch in range(n_branches - 1, -1, -1):
-        entries.waiting[waiting] = child + branch
-        waiting += 1
-    words[WORD_WAITING] = waiting
-    return True
-
-
-@kernel
-def grow_quinlan(slots, rank, size):
-    """Grow the tree until no node waits or an array is full; every thread calls this."""
-    slots = bare(slots)
-    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
-    entries, found = load_entries(slots, ENTRIES_AT), load_found(slots, FOUND_AT)
-    words = found.words
-    while rank > 0:
-        barrier(words, size)
-        if words[WORD_MODE] == FINISHED or atomic_load(words, STOP) != 0:
-            return
-        search_features(slots, table, nodes, entries, found)
-        barrier(words, size)
-    going = True
-    while going and words[WORD_WAITING] > 0 and atomic_load(words, STOP) == 0:
-        node = int64(entries.waiting[words[WORD_WAITING] - 1])
-        words[WORD_NODE] = node
-        nodes.first[node] = words[WORD_LEAVES]
-        words[WORD_CHOSEN] = is_worth_a_search(table, nodes, node)
-        if words[WORD_CHOSEN]:
-            words[NEXT_TASK] = 0
-            if size > 1 and nodes.size[node] * table.n_features >= table.n_together:
-                words[WORD_MODE] = SEARCHING
-                barrier(words, size)
-                search_features(slots, table, nodes, entries, found)
-                barrier(words, size)
-            else:
-                search_features(slots, table, nodes, entries, found)
-        going = work_on_top(slots, table, nodes, entries, found)
-    words[WORD_MODE] = FINISHED
-    barrier(words, size)
+    child = int64(nodes.child[node])
+    for branch in range(child, child + int64(nodes.branches[node])):
+        push(found.frontier, words, branch, nodes.depth[branch], 0.0)
 
 
 @kernel
@@ -204,6 +196,7 @@ def refill(slots, root, n_entries, sizes, weights, counts, visited):
     slots = bare(slots)
     table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
     entries, scratch = load_entries(slots, ENTRIES_AT), load_scratch(slots, SCRATCH_AT)
+    frontier, words = load_found(slots, FOUND_AT).frontier, load_found(slots, FOUND_AT).words
     n_classes = table.n_classes
     sizes[root], weights[root] = n_entries, 0.0
     for label in range(n_classes):
@@ -211,11 +204,11 @@ def refill(slots, root, n_entries, sizes, weights, counts, visited):
     for i in range(n_entries):
         weights[root] += entries.weight[i]
         counts[root * n_classes + entries.label[i]] += entries.weight[i]
-    entries.waiting[0] = root
-    n_waiting, n_visited, last = int64(1), int64(0), int64(n_entries)
-    while n_waiting > 0:
-        n_waiting -= 1
-        node = int64(entries.waiting[n_waiting])
+    words[WORD_WAITING] = 0
+    push(frontier, words, root, nodes.depth[root], 0.0)
+    n_visited, last = int64(0), int64(n_entries)
+    while words[WORD_WAITING] > 0:
+        node = pop(frontier, words)
         visited[n_visited] = node
         n_visited += 1
         first = last - sizes[node]
@@ -228,10 +221,6 @@ def refill(slots, root, n_entries, sizes, weights, counts, visited):
         part_entries(table, nodes, entries, scratch, node, first, last, sizes, weights, counts)
         last = first + needed
         child = int64(nodes.child[node])
-        for branch in range(int64(nodes.branches[node]) - 1, -1, -1):
-            entries.waiting[n_waiting] = child + branch
-            n_waiting += 1
+        for branch in range(child, child + int64(nodes.branches[node])):
+            push(frontier, words, branch, nodes.depth[branch], 0.0)
     return n_visited
-
-
-GROW_SIGNATURE = types.void(types.Array(int64, 1, "C"), int64, int64)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from hornbeam.kernels.driver import Crew
+from hornbeam.kernels.frontier import Frontier
 from hornbeam.kernels.pieces import PageCodes
 from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
 from hornbeam.runtime.views import Slots, ViewArray, make_loader, width_of
@@ -19,12 +21,6 @@ class GainOfFeature(Protocol):
     """Note the gain of a node's best split by one feature, if any is allowed."""
 
     def __call__(self, slots: Slots, node: int, feature: int, first: int, last: int) -> None: ...
-
-
-class ChooseFeature(Protocol):
-    """Say which feature a node is split by, of what the searches have found; -1 for none."""
-
-    def __call__(self, slots: Slots, node: int) -> int: ...
 
 
 class GroupCategories(Protocol):
@@ -56,7 +52,6 @@ class QuinlanSteps(NamedTuple):
 
     search_number: GainOfFeature | None
     search_category: GainOfFeature | None
-    choose: ChooseFeature | None
     group: GroupCategories | None  # only if there are groups
     split: SplitNode | None
 
@@ -125,30 +120,27 @@ class QuinlanEntries(NamedTuple):
     leaf_row: I4  # entries of finished leaves
     leaf_label: I4
     leaf_weight: F8
-    waiting: I4  # the nodes on the stack
 
 
 class QuinlanFound(NamedTuple):
-    """What the search has found, per feature."""
+    """What the crew shares, and what the search has found per feature."""
 
+    crew: Crew
+    words: I8  # of the crew, see below
+    frontier: Frontier  # the nodes on the stack
     gain: F8  # below 0: no split of this feature is allowed
     unproven: F8  # gain of categories that explain no more than chance, where nothing else gains
     info: F8  # entropy of the split itself
     cut: I8
-    words: I8  # shared by the team, see below
 
 
-# QuinlanFound.words, behind those of runtime.atomics: what all threads of a team look at
-WORD_NODE = 41
-WORD_MODE = 42
-WORD_NODES = 43
-WORD_WAITING = 44
+# QuinlanFound.words beyond runtime/atomics.py, kernels/frontier.py and kernels/driver.py
+WORD_NODE = 43
+WORD_NODES = 44
 WORD_STACK = 45
 WORD_LEAVES = 46
 WORD_GROUPS = 47
 WORD_FULL = 48
-WORD_CHOSEN = 49
-SEARCHING, FINISHED = 1, 2
 NODES_FULL, STACK_FULL, LEAVES_FULL, GROUPS_FULL = 1, 2, 3, 4  # WORD_FULL
 
 
