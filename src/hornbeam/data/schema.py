@@ -422,8 +422,9 @@ def _find_identities(read: Sequence[Column], title: Callable[[int], str]) -> lis
 def _hint_at_dates(read: Sequence[Column], title: Callable[[int], str]) -> None:
     """Say of text that is dates that it is taken for text, and how it becomes dates."""
     for index, column in enumerate(read):
-        is_text = isinstance(column, Categories) and not column.declared
-        if is_text and not _silent.get() and reads_like_dates(column.labels):
+        if isinstance(column, Numbers) or column.declared or _silent.get():
+            continue
+        if reads_like_dates(column.labels):
             name = title(index)
             warn(
                 f"{name[0].upper() + name[1:]} holds text that reads like dates, such as "
