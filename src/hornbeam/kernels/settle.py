@@ -167,9 +167,9 @@ def make_split(slots, problem, rows, nodes, node, scratch, desk, at, size, share
         prefer_lower(slots, problem, nodes, node, scratch, desk, at, rank)
     feature = desk.best_feature[rank]
     note_split(problem, nodes, node, desk, rank)
-    middle = problem.steps.part(slots, node, at, rank)
     if problem.is_category[feature]:
-        problem.steps.keep_set(slots, node, rank, at)
+        problem.steps.keep_set(slots, node, rank, at)  # as long as the rows ascend
+    middle = problem.steps.part(slots, node, at, rank)
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
     if problem.rules.constrained:
         problem.steps.hand_on_bounds(slots, node)
