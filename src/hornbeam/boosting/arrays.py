@@ -61,6 +61,8 @@ def make_table(
         max_step=rules.max_delta_step,
         category_lambda=rules.category_l2,
         category_smooth=rules.category_smooth,
+        category_limit=_UNLIMITED if rules.category_limit is None else rules.category_limit,
+        category_rows=float(rules.category_rows),
     )
     return s.BoostTable(
         pages=make_slots(*pages),

@@ -114,6 +114,8 @@ class BaseGradientBoosting(
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
+    category_limit: int | None
+    category_rows: int
     category_l2: float
     unseen: str
     monotonic_cst: Any
@@ -611,7 +613,7 @@ class BaseGradientBoosting(
                 f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
                 "regression."
             )
-        depth, levels = settings.max_depth, settings.levels
+        depth, levels, limit = settings.max_depth, settings.levels, self.category_limit
         return BoostRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=None if depth is None else min(depth, 2**31 - 1),
@@ -631,6 +633,8 @@ class BaseGradientBoosting(
             category_split=self.category_split,
             category_smooth=settings.category_smooth,
             category_l2=float(self.category_l2),
+            category_limit=limit if limit is None else min(int(limit), 2**31 - 1),
+            category_rows=min(int(self.category_rows), 2**31 - 1),
             monotone=monotone,
             groups=read_groups(self.interaction_constraints, schema),
             draw_number=_draw_number(schema),
