@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -163,9 +164,9 @@ class _Order:
                 self.weight = of_h.sum(axis=1)
         self.full, self.held = np.array(full), np.array(held)  # (n_scores, n_categories, ..)
 
-    def facets(self, column: int, max_bins: int) -> Iterator[_Facet]:
+    def facets(self, column: int, max_bins: int, most_directions: int = 3) -> Iterator[_Facet]:
         """One facet for each direction in which the categories differ most."""
-        directions = _directions(self.full, self.weight)
+        directions = _directions(self.full, self.weight)[:most_directions]
         most = min(max_bins, BINS_OF_DIRECTIONS[len(directions) - 1])
         for direction in directions:
             of_category = np.tensordot(direction, self.full, 1)
@@ -230,6 +231,73 @@ def _directions(full: Array, weight: Array) -> Array:
 def _extended(start: Array, n_more: int) -> Array:
     """Where the edges of features begin, and of more features, which have none."""
     return np.concatenate([start, np.full(n_more, start[-1])])
+
+
+# --- one order instead of facets -------------------------------------------------------------
+
+
+def put_in_order(
+    codes: Codes, matrix: Array, slopes: Slopes, max_bins: int, seed: int, kin: Kin = NO_KIN
+) -> tuple[Codes, Array]:
+    """Code columns with more categories than codes by their order alone, as numbers.
+
+    For forests, whose trees are too different from each other to mend what one order misses, and
+    who ask of their training rows what trees say that have not seen them. So the table changes,
+    too: a row has a category in it that new rows have the same code for.
+
+    Parameters
+    ----------
+    codes, matrix, slopes, max_bins, seed, kin
+        As in `add_facets`.
+
+    Returns
+    -------
+    codes : Codes
+        A wide column is no category column in them; ``category_code`` has its codes.
+    matrix : array
+    """
+    columns, matrix = codes.columns.copy(), np.array(matrix)
+    n_codes, is_category = codes.n_codes.copy(), codes.is_category.copy()
+    books = {"edges": _parts(codes.edges, codes.edge_start)}
+    books["middles"] = _parts(codes.middles, codes.middle_start)
+    category_code = dict(codes.category_code)
+    for column in codes.category_code:
+        category, n_categories = matrix[:, column], len(codes.category_code[column])
+        order = _Order(category, n_categories, slopes, _folds(kin, len(category), seed, column))
+        (facet,) = order.facets(column, max_bins, most_directions=1)
+        # codes that no category has are those of its neighbours
+        used, own = np.unique(facet.of_category, return_inverse=True)
+        category_code[column] = own.ravel().astype(np.int32)
+        known = ~order.missing
+        code = np.minimum(np.searchsorted(used, facet.rows[known]), len(used) - 1)
+        columns[column, known] = code
+        stands_for = np.empty(len(used))
+        stands_for[own.ravel()[::-1]] = np.arange(n_categories)[::-1]
+        matrix[known, column] = stands_for[code]
+        n_codes[column], is_category[column] = len(used), 0
+        books["edges"][column] = np.arange(len(used) - 1) + 0.5
+        books["middles"][column] = np.arange(float(len(used)))
+    (edges, edge_start), (middles, middle_start) = (_joined(parts) for parts in books.values())
+    ordered = replace(
+        codes.with_columns(columns),
+        n_codes=n_codes,
+        is_category=is_category,
+        edges=edges,
+        edge_start=edge_start,
+        middles=middles,
+        middle_start=middle_start,
+        category_code=category_code,
+    )
+    return ordered, matrix
+
+
+def _parts(values: Array, start: Array) -> list[Array]:
+    return [values[first:last] for first, last in pairwise(start.tolist())]
+
+
+def _joined(parts: list[Array]) -> tuple[Array, Array]:
+    start = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
+    return np.concatenate([*parts, np.empty(0)]), start
 
 
 # --- joint codes --------------------------------------------------------------------------
