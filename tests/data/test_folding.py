@@ -27,15 +27,16 @@ def messages(estimator: Any, X: Any = TABLE, y: Any = Y) -> list[warnings.Warnin
 
 FEW = {"n_estimators": 2}
 SINGLY = {"category_split": "one_vs_rest"}
+BEST_SETS = {"category_split": "subset"}
 FOLDING = [
     hb.GradientBoostingClassifier(**FEW, **SINGLY),
     hb.GradientBoostingRegressor(**FEW, **SINGLY, early_stopping=False),
     hb.DecisionTreeClassifier(finder="histogram"),
     hb.DecisionTreeRegressor(finder="histogram"),
-    hb.RandomForestClassifier(**FEW),
-    hb.RandomForestRegressor(**FEW),
-    hb.ExtraTreesClassifier(**FEW),
-    hb.ExtraTreesRegressor(**FEW),
+    hb.RandomForestClassifier(**FEW, **BEST_SETS),
+    hb.RandomForestRegressor(**FEW, **BEST_SETS),
+    hb.ExtraTreesClassifier(**FEW, **BEST_SETS),
+    hb.ExtraTreesRegressor(**FEW, **BEST_SETS),
     hb.RandomTreesEmbedding(**FEW),
     hb.BaggingClassifier(hb.DecisionTreeClassifier(finder="histogram"), n_estimators=3, n_jobs=2),
     hb.BaggingRegressor(hb.GradientBoostingRegressor(**FEW, **SINGLY), n_estimators=2, n_jobs=1),
@@ -76,6 +77,8 @@ def test_several_columns_are_said_at_once() -> None:
         hb.RandomForestClassifier(**FEW, finder="exact"),
         hb.C45Classifier(),
         hb.GradientBoostingClassifier(**FEW),
+        hb.RandomForestClassifier(**FEW),
+        hb.ExtraTreesClassifier(**FEW),
     ],
     ids=lambda e: type(e).__name__,
 )
