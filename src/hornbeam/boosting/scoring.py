@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import get_scorer
 
 from hornbeam.boosting.queries import count_rows
 from hornbeam.boosting.rows import Scale
@@ -42,7 +41,11 @@ def read_scoring(scoring: Any) -> dict[str, Scorer | None]:
 
 def _read_one(one: Any) -> tuple[str, Scorer | None]:
     if isinstance(one, str):
-        return one, None if one == LOSS else get_scorer(one)
+        if one == LOSS:
+            return one, None
+        from sklearn.metrics import get_scorer  # takes long to import
+
+        return one, get_scorer(one)
     if one is None:
         return "score", _own_score
     if not callable(one):
