@@ -70,8 +70,9 @@ def fit_and_ask(model: Any, table: Table) -> str:
 def ask(model: Any, rows: Any) -> None:
     """Call all that a model can do with rows."""
     leaves = LEAF_METHODS if getattr(model, "leaf_samples", False) else ()
+    passed = ("transform",) if getattr(model, "passthrough", False) else ()  # with its gaps
     for method in (*METHODS, *leaves):
-        if not hasattr(model, method):
+        if method in passed or not hasattr(model, method):
             continue
         answers = getattr(model, method)(rows)
         for answer in answers if isinstance(answers, list) else [answers]:

@@ -52,7 +52,7 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "average": ("VotingRegressor", "gaps real", {}),
     "stacking": ("StackingClassifier", "gaps three", {"refit": "fold_mean"}),
     "greedy": ("StackingRegressor", "gaps real", {"final_estimator": "greedy"}),
-    "blending": ("BlendingClassifier", "gaps three", {"passthrough": True}),
+    "blending": ("BlendingClassifier", "numbers three", {"passthrough": True}),
     "hist": ("sklearn.HistGradientBoostingClassifier", "gaps three", {}),
     "gradient": ("sklearn.GradientBoostingRegressor", "numbers real", {}),
     "xgboost": ("xgboost.XGBClassifier", "gaps three", {"n_estimators": 3}),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
+import hornbeam as hb
 from hornbeam.combine.adaboost.rounds import drucker, samme, samme_r
 
 LABELS = np.array([0, 0, 1, 1, 2, 2])
@@ -198,6 +200,16 @@ def test_weights_that_grow_without_end_are_said() -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("rate, algorithm", [(5e-324, "SAMME"), (1e308, "SAMME.R")])
+def test_members_must_weigh_something_that_can_be_added_up(rate: float, algorithm: str) -> None:
+    X, y = np.arange(8.0)[:, None], [0, 1, 0, 0, 1, 1, 0, 1]
+    model = hb.AdaBoostClassifier(n_estimators=5, learning_rate=rate, algorithm=algorithm)
+    said = pytest.warns(UserWarning, match="infinite") if rate > 1.0 else nullcontext()
+    with said, pytest.raises(ValueError, match=r"weigh .* together, .* nearer to 1"):
+        model.fit(X, y)
+    assert not hasattr(model, "estimators_")
+
+
 def test_rows_without_weight_never_count() -> None:
     weight = np.array([0.0, 0.25, 0.25, 0.0, 0.25, 0.25])
     members = Given(VOTES)
