@@ -20,7 +20,9 @@ MODELS = [
     sklearn.HistGradientBoostingClassifier(max_iter=3).fit(X, LABEL),
     sklearn.HistGradientBoostingRegressor(max_iter=3).fit(X, LEVEL),
     sklearn.GradientBoostingClassifier(**FEW).fit(X, LABEL),
-    sklearn.GradientBoostingRegressor(**FEW, init=hb.DecisionTreeRegressor()).fit(X, LEVEL),
+    sklearn.GradientBoostingRegressor(**FEW, init=hb.DecisionTreeRegressor(max_depth=2)).fit(
+        X, LEVEL
+    ),
     xgboost.XGBClassifier(**FEW).fit(X, LABEL),
     xgboost.XGBRegressor(**FEW).fit(X, LEVEL),
     lightgbm.LGBMClassifier(**FEW).fit(X, LABEL),
