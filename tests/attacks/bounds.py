@@ -70,7 +70,9 @@ def fit_and_ask(model: Any, table: Table) -> str:
 def ask(model: Any, rows: Any) -> None:
     """Call all that a model can do with rows."""
     leaves = LEAF_METHODS if getattr(model, "leaf_samples", False) else ()
-    passed = ("transform",) if getattr(model, "passthrough", False) else ()  # with its gaps
+    # Columns that are passed through may have gaps; blocks of members are not one row each.
+    odd = getattr(model, "passthrough", False) or not getattr(model, "flatten_transform", True)
+    passed = ("transform",) if odd else ()
     for method in (*METHODS, *leaves):
         if method in passed or not hasattr(model, method):
             continue
