@@ -18,31 +18,13 @@ if os.environ.get("HORNBEAM_BOUNDSCHECK", "") not in ("", "0"):
         builder, index, kind, types.intp
     )
 
-import hornbeam as hb
 from benchmarks.digest_tables import Table
 from hornbeam.runtime.kernel import BOUNDS_CHECK, _user_cache_root
+from tests.attacks.estimators import FAMILIES, class_of
 from tests.attacks.guard import Attack, Failure, is_sentence, random_of
 from tests.attacks.settings import random_settings
 from tests.attacks.tables import random_table
 
-FAMILIES = {
-    "cart": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
-    "forests": (
-        "RandomForestClassifier",
-        "RandomForestRegressor",
-        "ExtraTreesClassifier",
-        "ExtraTreesRegressor",
-        "RandomTreesEmbedding",
-    ),
-    "boosting": (
-        "GradientBoostingClassifier",
-        "GradientBoostingRegressor",
-        "GradientBoostingRanker",
-    ),
-    "quinlan": ("C45Classifier", "ID3Classifier"),
-    "isolation": ("IsolationForest",),
-    "bagging": ("BaggingClassifier", "BaggingRegressor"),
-}
 KINDS = tuple(FAMILIES)
 SILENCE_SECONDS = 300.0  # a new kind of kernel may have to be compiled, on busy cores
 METHODS = ("predict", "apply", "predict_proba", "decision_function", "score_samples", "transform")
@@ -69,7 +51,7 @@ def attack(attack: Attack, number: int) -> str:
         settings["extension_level"] = int(rng.integers(1, 4))
     table = random_table(rng, name, settings)
     try:
-        return fit_and_ask(getattr(hb, name)(**settings), table)
+        return fit_and_ask(class_of(name)(**settings), table)
     except Exception as error:
         if is_sentence(error):
             return "refused"
@@ -88,8 +70,11 @@ def fit_and_ask(model: Any, table: Table) -> str:
 def ask(model: Any, rows: Any) -> None:
     """Call all that a model can do with rows."""
     leaves = LEAF_METHODS if getattr(model, "leaf_samples", False) else ()
+    # Columns that are passed through may have gaps; blocks of members are not one row each.
+    odd = getattr(model, "passthrough", False) or not getattr(model, "flatten_transform", True)
+    passed = ("transform",) if odd else ()
     for method in (*METHODS, *leaves):
-        if not hasattr(model, method):
+        if method in passed or not hasattr(model, method):
             continue
         answers = getattr(model, method)(rows)
         for answer in answers if isinstance(answers, list) else [answers]:

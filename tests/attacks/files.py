@@ -19,6 +19,7 @@ import hornbeam as hb
 from benchmarks.digest_tables import Table, made
 from hornbeam.model.modelfile import load_model_bytes, model_bytes
 from tests.attacks import bounds
+from tests.attacks.estimators import class_of, few_of
 from tests.attacks.guard import Attack, Failure, is_sentence, random_of
 from tests.attacks.hostile import change_inside, damaged_file, hostile_file, object_places
 
@@ -45,8 +46,20 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "id3": ("ID3Classifier", "words three", {"max_depth": 3}),
     "predictor": ("GradientBoostingRegressor", "mixed real", {"max_leaf_nodes": 6}),
     "bagging": ("BaggingClassifier", "mixed three", {}),
+    "adaboost": ("AdaBoostClassifier", "mixed three", {"algorithm": "SAMME.R"}),
+    "numbers": ("AdaBoostRegressor", "mixed real", {}),
+    "voting": ("VotingClassifier", "gaps three", {"weights": [1.0, 2.0]}),
+    "average": ("VotingRegressor", "gaps real", {}),
+    "stacking": ("StackingClassifier", "gaps three", {"refit": "fold_mean"}),
+    "greedy": ("StackingRegressor", "gaps real", {"final_estimator": "greedy"}),
+    "blending": ("BlendingClassifier", "numbers three", {"passthrough": True}),
+    "hist": ("sklearn.HistGradientBoostingClassifier", "gaps three", {}),
+    "gradient": ("sklearn.GradientBoostingRegressor", "numbers real", {}),
+    "xgboost": ("xgboost.XGBClassifier", "gaps three", {"n_estimators": 3}),
+    "lightgbm": ("lightgbm.LGBMRegressor", "gaps real", {"n_estimators": 3}),
 }
-NOT_SAVED = ("predictor",)  # has no file, only a pickle
+# These have no file of their own, only a pickle: adapters save their engine.
+NOT_SAVED = ("predictor", "hist", "gradient", "xgboost", "lightgbm")
 KINDS = tuple(
     f"{how} {name}"
     for how in ("damaged", "hostile", "pickled")
@@ -58,11 +71,10 @@ KINDS = tuple(
 @lru_cache(maxsize=1)
 def _model(name: str) -> tuple[Any, Table]:
     estimator, spec, settings = MODELS[name]
-    cls = getattr(hb, estimator)
-    few = {"n_estimators": 3, "random_state": 0, "verbose": 0}
-    known = {key: few[key] for key in few if key in cls._get_param_names()}
     table = made(spec, n_group=10 if estimator.endswith("Ranker") else 0)
-    model = cls(**{**known, **settings}).fit(table.X, table.y, **table.more)
+    model = class_of(estimator)(**{**few_of(estimator), **settings}).fit(
+        table.X, table.y, **table.more
+    )
     if name == "predictor":
         model, table = (
             model.predictor(),

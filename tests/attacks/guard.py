@@ -106,7 +106,8 @@ def is_sentence(error: BaseException) -> bool:
     NumPy's complaint about shapes is a ValueError too, but nobody can act on it. What
     scikit-learn says about a table or a parameter is as good as ours.
     """
-    if not isinstance(error, (ValueError, TypeError)) or len(str(error).split()) < 3:
+    kinds = (ValueError, TypeError, NotImplementedError)  # the last as in scikit-learn's votes
+    if not isinstance(error, kinds) or len(str(error).split()) < 3:
         return False
     *_, (frame, line) = traceback.walk_tb(error.__traceback__)
     file = Path(frame.f_code.co_filename)

@@ -18,12 +18,12 @@ import polars
 import pyarrow
 import scipy.sparse
 
-import hornbeam as hb
 from benchmarks.datasets import Array
-from tests.attacks.bounds import FAMILIES, ask
+from tests.attacks.bounds import ask
+from tests.attacks.estimators import NAMES, class_of, few_of
 from tests.attacks.guard import Attack, Failure, is_sentence
 
-KINDS = tuple(name for family in FAMILIES.values() for name in family)
+KINDS = NAMES
 N = 40
 
 
@@ -316,10 +316,8 @@ def attack(attack: Attack, number: int) -> str:
 
 
 def _new(kind: str) -> Any:
-    cls = getattr(hb, kind)
-    few = {"n_estimators": 3, "random_state": 0, "verbose": 0}
-    few |= {"numeric": "categories"} if kind == "ID3Classifier" else {}
-    return cls(**{key: few[key] for key in few if key in cls._get_param_names()})
+    more = {"numeric": "categories"} if kind == "ID3Classifier" else {}
+    return class_of(kind)(**few_of(kind), **more)
 
 
 def _good_target(kind: str, n_rows: int = N) -> Any:

@@ -27,6 +27,7 @@ import numpy as np
 
 import hornbeam as hb
 from benchmarks.digest_tables import Random, Table, made
+from tests.attacks.estimators import class_of, few_of
 from tests.attacks.guard import Attack, Failure, random_of
 
 KINDS = ("thread", "process", "alarm")  # whence the interrupt comes
@@ -49,13 +50,7 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def model(self) -> Any:
-        few = {"n_estimators": 4} if "n_estimators" in self.known() else {}
-        if "random_state" in self.known():
-            few["random_state"] = 0
-        return getattr(hb, self.name)(**{**few, **self.settings})
-
-    def known(self) -> list[str]:
-        return list(getattr(hb, self.name)._get_param_names())
+        return class_of(self.name)(**{**few_of(self.name), **self.settings})
 
     def table(self) -> Table:
         return made(self.spec, n_group=10 if self.name.endswith("Ranker") else 0)
@@ -89,6 +84,18 @@ CASES = (
     Case("IsolationForest", "numbers", {"extension_level": 1}),
     Case("BaggingClassifier", "gaps three", {"n_jobs": 2}),
     Case("BaggingRegressor", "mixed real"),
+    Case("AdaBoostClassifier", "mixed three"),
+    Case("AdaBoostClassifier", "gaps two", {"n_jobs": 2, "early_stopping": True}),
+    Case("AdaBoostRegressor", "gaps real"),
+    Case("VotingClassifier", "gaps three", {"n_jobs": 2, "weights": "held_out"}),
+    Case("VotingRegressor", "gaps real"),
+    Case("StackingClassifier", "gaps three", {"n_jobs": 2}),
+    Case("StackingRegressor", "gaps real", {"final_estimator": "greedy", "n_jobs": 2}),
+    Case("BlendingRegressor", "gaps real"),
+    Case("sklearn.HistGradientBoostingClassifier", "gaps three"),
+    Case("sklearn.GradientBoostingRegressor", "numbers real"),
+    Case("xgboost.XGBClassifier", "gaps three", {"n_jobs": 2}),
+    Case("lightgbm.LGBMRegressor", "gaps real"),
 )
 
 

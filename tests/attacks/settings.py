@@ -12,6 +12,14 @@ import hornbeam as hb
 from benchmarks.digest_cases import own_impurity, own_log_loss, own_loss, own_spread
 from benchmarks.digest_tables import Random, Settings
 from hornbeam.params import constraints_of
+from tests.attacks.estimators import (
+    ADAPTERS,
+    class_of,
+    few_of,
+    is_adapter,
+    random_member,
+    random_members,
+)
 
 SMALL = {
     "n_estimators": 5,
@@ -35,13 +43,17 @@ LOSSES = {
 
 def random_settings(rng: Random, name: str) -> Settings:
     """A few parameters that are not as usual."""
-    declared = constraints_of(getattr(hb, name))
+    if is_adapter(name):
+        return _random_adapter(rng, name)
+    declared = constraints_of(class_of(name))
     settings: Settings = {key: value for key, value in FIXED.items() if key in declared}
     if "random_state" in declared:
         settings["random_state"] = int(rng.integers(1000))
     if "n_estimators" in declared:
         settings["n_estimators"] = int(rng.integers(1, 1 + SMALL["n_estimators"]))
-    others = [key for key in declared if key not in (*settings, "warm_start")]
+    if "estimators" in declared:
+        settings["estimators"] = random_members(rng, name)
+    others = [key for key in declared if key not in (*settings, "warm_start", "prefit")]
     share = rng.choice([0.0, 0.1, 0.3])
     for key in others:
         if rng.random() < share:
@@ -53,6 +65,17 @@ def random_settings(rng: Random, name: str) -> Settings:
     return settings
 
 
+def _random_adapter(rng: Random, name: str) -> Settings:
+    """A few parameters of another library."""
+    start = next(start for start in ADAPTERS if name.startswith(start))
+    settings = {**few_of(name), "random_state": int(rng.integers(1000))}
+    share = rng.choice([0.0, 0.1, 0.3])
+    for key, values in ADAPTERS[start].items():
+        if rng.random() < share and key in class_of(name)._get_param_names():
+            settings[key] = values[rng.integers(len(values))]
+    return settings
+
+
 def _random_value(rng: Random, name: str, key: str, constraints: list[Any]) -> Any:
     """A value that one of the constraints allows; ... where none of them says what to write."""
     if key == "loss":
@@ -60,7 +83,13 @@ def _random_value(rng: Random, name: str, key: str, constraints: list[Any]) -> A
     if key == "class_weight":
         return "balanced"
     if key == "estimator":
-        return _member(rng, name)
+        return random_member(rng, name)
+    if key == "final_estimator":
+        return [None, "greedy", random_member(rng, name)][rng.integers(3)]
+    if key == "cv":
+        return int(rng.integers(2, 5))
+    if key == "weights":
+        return "held_out"
     if key == "quantile":
         return [0.5, 0.01, [0.1, 0.9], [0.2, 0.5, 0.8]][rng.integers(4)]
     constraint = constraints[rng.integers(len(constraints))]
@@ -92,14 +121,3 @@ def _number(rng: Random, interval: Interval, most: int | None, is_bagging: bool)
     elif rng.random() < 0.1:
         value = right if interval.closed in ("right", "both") else np.nextafter(right, left)
     return float(value)
-
-
-def _member(rng: Random, name: str) -> Any:
-    """What to bag: something small of the same sort."""
-    end = "Classifier" if name.endswith("Classifier") else "Regressor"
-    kinds = ["DecisionTree", "GradientBoosting", "ExtraTrees"]
-    if end == "Classifier":
-        kinds.append("C45")
-    kind = f"{rng.choice(kinds)}{end}"
-    few = {} if kind[0] in "DC" else {"n_estimators": 2, "verbose": 0}
-    return getattr(hb, kind)(**few)

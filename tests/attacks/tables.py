@@ -46,6 +46,7 @@ OTHERS: dict[str, Callable[[Random, int], Any]] = {
         rng.integers(-1, 5, size=n), categories=[f"c{number}" for number in range(7)]
     ),
 }
+MANY_OUTPUTS = ("DecisionTree", "ExtraTree", "RandomForest", "Bagging")
 PLAIN_TARGETS = {
     "Classifier": ("two", "three", "letters", "rare", "named", "pair"),
     "Regressor": ("real", "positive", "counts", "vector", "vast"),
@@ -98,7 +99,7 @@ def random_target(
     """What to learn: in half of the tables it follows from the first columns."""
     end = next(end for end in PLAIN_TARGETS if estimator.endswith(end))
     names = PLAIN_TARGETS[end]
-    one_output = "Boosting" in estimator or estimator.startswith(("C45", "ID3"))
+    one_output = not estimator.startswith(MANY_OUTPUTS)
     if one_output:
         names = tuple(name for name in names if name not in ("pair", "vector"))
     if settings.get("loss", "") in ("poisson", "gamma", "tweedie"):

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import check_is_fitted
 
-from hornbeam.boosting.base import BaseGradientBoosting
 from hornbeam.callbacks import CallbackSupportMixin
+from hornbeam.compat.engine import WithEngine
 from hornbeam.compat.translation import Translation
 from hornbeam.dtypes import Array
 
 
-class Adapter(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class Adapter(CallbackSupportMixin, WithEngine):  # type: ignore[misc]
     """Mixin for classes that stand for a class of another library.
 
     ``engine_`` is the fitted estimator of ours, with all that it can do and they cannot.
     """
 
     _translation: ClassVar[Translation]
-    _engine_class: ClassVar[type[BaseGradientBoosting]]
     _parameter_constraints: ClassVar[dict[str, Any]]
     warm_start: Any
-
-    engine_: BaseGradientBoosting
 
     def _check_parameters(self) -> None:
         """Raise scikit-learn's own error for a parameter that cannot be."""
@@ -46,14 +41,6 @@ class Adapter(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             engine.__dict__ = {**vars(earlier), **vars(engine)}
         return engine
 
-    @property
-    def _engine(self) -> Any:
-        check_is_fitted(self)
-        return self.engine_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "engine_" in self.__dict__
-
     def _raw_predict(self, X: Any) -> Array:
         """Scores of each row, (n_rows, n_scores)."""
         return self._engine._scores(X)
@@ -61,27 +48,9 @@ class Adapter(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _staged_raw_predict(self, X: Any) -> Iterator[Array]:
         return self._engine._staged_scores(X)
 
-    def _adopt(self, engine: Any) -> None:
-        """Take a fitted engine, and what everybody looks for on a fitted estimator."""
-        self.engine_ = engine
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "n_classes_"):
-            if name in vars(engine):
-                setattr(self, name, vars(engine)[name])
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Save the fitted engine, which `hb.load` reads as the class of ours that it is.
-
-        Parameters
-        ----------
-        path : path
-        **options
-            As of our own classes.
-        """
-        self._engine.save(path, **options)
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        return str(self._engine.digest())
+    def _check_rest(self, state: Mapping[str, Any]) -> None:
+        given = {name: state[name] for name in self._get_param_names()}
+        validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

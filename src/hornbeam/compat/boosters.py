@@ -11,17 +11,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_classifier
 
-from hornbeam.boosting.base import BaseGradientBoosting
 from hornbeam.boosting.engine import RoundReport
+from hornbeam.compat.engine import WithEngine
 from hornbeam.compat.metrics import Metric
 from hornbeam.compat.translation import Translation
 from hornbeam.dtypes import Array
+from hornbeam.errors import ModelFileError
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.importance import relative_gain
 
@@ -75,17 +76,15 @@ class Listener:
         return self.after(report.number - 1 - self.n_before, self.log)
 
 
-class BoosterAdapter(BaseEstimator):  # type: ignore[misc]
+class BoosterAdapter(WithEngine):
     """What a class that stands for a booster of another library can do.
 
     ``engine_`` is the fitted estimator of ours, with all that it can do and they cannot.
     """
 
     _translation: ClassVar[Translation]
-    _engine_class: ClassVar[type[BaseGradientBoosting]]
     _aliases: ClassVar[Mapping[str, str]] = {}
 
-    engine_: BaseGradientBoosting
     kwargs: dict[str, Any]  # what the constructor was given besides
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -137,35 +136,16 @@ class BoosterAdapter(BaseEstimator):  # type: ignore[misc]
             given[first] = value
         return given
 
-    @property
-    def _engine(self) -> Any:
-        check_is_fitted(self)
-        return self.engine_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "engine_" in self.__dict__
-
-    def _adopt(self, engine: Any) -> None:
-        """Take a fitted engine, and what everybody looks for on a fitted estimator."""
-        self.engine_ = engine
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "n_classes_"):
-            if name in vars(engine):
-                setattr(self, name, vars(engine)[name])
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Save the fitted engine, which `hb.load` reads as the class of ours that it is.
-
-        Parameters
-        ----------
-        path : path
-        **options
-            As of our own classes.
-        """
-        self._engine.save(path, **options)
-
-    def digest(self) -> str:
-        """Return a SHA-256 of the model: equal digests mean equal models, bit for bit."""
-        return str(self._engine.digest())
+    def _check_rest(self, state: Mapping[str, Any]) -> None:
+        for name in self._get_param_names():
+            state[name]  # raises if there is none
+        for name, kind in (
+            ("kwargs", dict),
+            ("evals_result_", dict),
+            ("best_iteration_", Integral),
+        ):
+            if name in state and not isinstance(state[name], kind):
+                raise ModelFileError(f"{name} must be a {kind.__name__}.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

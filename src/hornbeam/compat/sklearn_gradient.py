@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from hornbeam.compat.translation import (
 )
 from hornbeam.data.target import read_weights
 from hornbeam.dtypes import Array
+from hornbeam.errors import ModelFileError
 from hornbeam.fitting import fitting
 from hornbeam.tree.estimators import DecisionTreeRegressor
 from hornbeam.tree.reader import count_features
@@ -360,6 +361,14 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
             raise ValueError(
                 f"The initial estimator {type(init).__name__} does not support sample weights."
             ) from error
+
+    def _check_rest(self, state: Mapping[str, Any]) -> None:
+        super()._check_rest(state)
+        start, method = state["init_"], "predict"
+        if isinstance(self, ClassifierMixin):
+            method = "predict_proba"
+        if not (start is None or isinstance(start, str) or callable(getattr(start, method, None))):
+            raise ModelFileError(f"init_ is a {type(start).__name__}, which has no {method}.")
 
     def _start(self, X: Any, engine: Any) -> Array:
         """The scores that rows have before the first round, because of ``init``."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
+import hornbeam as hb
 from hornbeam.combine.adaboost.rounds import drucker, samme, samme_r
 
 LABELS = np.array([0, 0, 1, 1, 2, 2])
@@ -195,6 +197,16 @@ def test_weights_that_grow_without_end_are_said() -> None:
     with pytest.warns(UserWarning, match="have become infinite in round 1"):
         rounds = list(samme(members, LABELS, UNIFORM, 3, 1000.0))
     assert len(rounds) == 1
+
+
+@pytest.mark.parametrize("rate, algorithm", [(5e-324, "SAMME"), (1e308, "SAMME.R")])
+def test_members_must_weigh_something_that_can_be_added_up(rate: float, algorithm: str) -> None:
+    X, y = np.arange(10.0)[:, None], np.arange(10) % 2
+    model = hb.AdaBoostClassifier(n_estimators=5, learning_rate=rate, algorithm=algorithm)
+    said = pytest.warns(UserWarning, match="infinite") if rate > 1.0 else nullcontext()
+    with said, pytest.raises(ValueError, match=r"weigh .* together, .* nearer to 1"):
+        model.fit(X, y)
+    assert not hasattr(model, "estimators_")
 
 
 @pytest.mark.quick

@@ -68,7 +68,8 @@ def test_members_of_others_are_pickled_where_both_sides_say_so(tmp_path: Path) -
     [
         ({"estimator_weights_": np.array([1.0, -1.0, 1.0])}, "must be a number from 0"),
         ({"estimator_weights_": np.ones(2)}, "for each of 3 members"),
-        ({"estimator_weights_": np.zeros(3)}, "All members weigh 0"),
+        ({"estimator_weights_": np.zeros(3)}, "weigh 0 together"),
+        ({"estimator_weights_": np.full(3, 1e308)}, "weigh inf together"),
         ({"estimator_errors_": np.array([0.1, np.nan, 0.1])}, "estimator_errors holds"),
         ({"estimators_": []}, "has no members"),
         ({"calibration_": -1.0}, "calibration_"),

@@ -16,7 +16,7 @@ import hornbeam.combine.adaboost.parameters  # noqa: F401  (declares what the es
 from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.combine.adaboost.members import Members, make_members
 from hornbeam.combine.adaboost.parameters import USUAL_PATIENCE
-from hornbeam.combine.adaboost.rounds import Round
+from hornbeam.combine.adaboost.rounds import Round, check_weights
 from hornbeam.combine.adaboost.savable import SavableAdaBoost
 from hornbeam.combine.tables import TableRows, read_rows
 from hornbeam.data.folds import Kin, Split, Splits
@@ -107,6 +107,7 @@ class BaseAdaBoost(
                 if told.step(lambda: self._with(found)):
                     break
         self._keep(found)
+        check_weights(self.estimator_weights_)
 
     def _with(self, rounds: list[Round]) -> dict[str, Any]:
         """The fitted attributes after some rounds."""

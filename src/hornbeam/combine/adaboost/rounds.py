@@ -16,6 +16,7 @@ from hornbeam.dtypes import Array
 from hornbeam.notices import warn
 
 LEAST = float(np.finfo(np.float64).eps)  # weights and probabilities are not below
+MOST_WEIGHT = 1e300  # of all members together: what they say is multiplied by it
 USELESS_R2 = 0.5  # Drucker 1997: a member with so much relative error is none
 
 
@@ -140,6 +141,17 @@ def drucker(
         weight = np.where(counted, weight * beta ** ((1.0 - error_of_row) * learning_rate), 0.0)
         if not (weight := _normal(weight, number)).any():
             return
+
+
+def check_weights(weights: Array) -> None:
+    """Raise where the members together weigh nothing, or more than can be added up."""
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not 0.0 < total <= MOST_WEIGHT:
+        raise ValueError(
+            f"The members weigh {total:g} together, but it must be more than 0 and at most "
+            f"{MOST_WEIGHT:g}. Choose a learning_rate nearer to 1."
+        )
 
 
 def _raised(weight: Array) -> Array:

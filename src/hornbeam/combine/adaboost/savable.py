@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 
+from hornbeam.combine.adaboost.rounds import check_weights
 from hornbeam.combine.bagging.savable import ascend, check_member, member_width
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError
@@ -63,8 +64,10 @@ class SavableAdaBoost(Savable):
                 raise ModelFileError(
                     f"{name} must be a number from 0 for each of {len(members)} members."
                 )
-        if not state["estimator_weights_"].any():
-            raise ModelFileError("All members weigh 0.")
+        try:
+            check_weights(state["estimator_weights_"])
+        except ValueError as error:
+            raise ModelFileError(str(error)) from error
         columns = np.arange(state["n_features_in_"])
         for number, member in enumerate(members):
             try:
