@@ -21,6 +21,7 @@ from hornbeam.boosting.trees import tree_estimators
 from hornbeam.combine.tables import TableRows, open_rows
 from hornbeam.compat.adapter import Adapter, ClassifierMethods, RegressorMethods
 from hornbeam.compat.measures import drawn_rows, mean_losses
+from hornbeam.compat.sklearn_trees import showing_arrays
 from hornbeam.compat.translation import (
     Known,
     Row,
@@ -401,7 +402,10 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
         def parameters(number: int) -> dict[str, Any]:
             return next(params for last, params in grown_with if number < last)
 
-        return tree_estimators(self.engine_, parameters, self.learning_rate)
+        trees = tree_estimators(self.engine_, parameters, self.learning_rate)
+        for place, tree in np.ndenumerate(trees):
+            trees[place] = showing_arrays(tree)
+        return trees
 
     def _tree_parameters(self) -> dict[str, Any]:
         """The parameters that a single tree has as well."""

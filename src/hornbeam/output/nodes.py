@@ -17,7 +17,7 @@ from hornbeam.data.times import TimeScale
 from hornbeam.dtypes import LEAF, MULTIWAY, NO_FEATURE, Array
 from hornbeam.output.conditions import Choice, Interval, Style
 from hornbeam.output.names import LISTED, format_number, in_quotes, quoted
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 _UNSEEN = {
     "missing": "Categories that were not there in fit count as missing.",
@@ -547,7 +547,7 @@ def view_of(
     schema = estimator.schema_
     criterion = getattr(estimator, "criterion", None)
     return TreeView(
-        tree=estimator.tree_,
+        tree=stored_tree(estimator),
         feature_names=_feature_names(schema, feature_names),
         categories=tuple(_category_names(column.categories) for column in schema.columns),
         class_names=_class_names(estimator, class_names),

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -165,6 +165,12 @@ class Tree(ScikitLearnNames):
             state.update(f"{field.name}:{array.dtype.str[1:]}:{array.shape};".encode())
             state.update(little.tobytes())
         return state.hexdigest()
+
+
+def stored_tree(estimator: Any) -> Tree:
+    """The tree of a fitted estimator, also where ``tree_`` shows another view of it."""
+    tree: Tree = vars(estimator)["tree_"]
+    return tree
 
 
 class Planes(NamedTuple):
