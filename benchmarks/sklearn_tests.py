@@ -51,8 +51,7 @@ _STREAM = "asks for numbers that follow from one stream of random numbers, or on
 # file:test (regular expressions) -> why they say nothing about hornbeam
 OF_INTERNALS: dict[str, str] = {
     r"tree:test_(realloc|criterion_copy|splitter_serializable|check_\w+|build_pruned_tree_\w+"
-    r"|different_bitness_\w+|absolute_errors_precomputation_function|huge_allocations"
-    r"|sample_weight|arrays_persist)": _PRIVATE,
+    r"|different_bitness_\w+|absolute_errors_precomputation_function|huge_allocations)": _PRIVATE,
     r"export:test_rgb_to_hexstring": _PRIVATE,
     r"forest:test_(validate_y_class_weight|class_weights_forest|oob_not_computed_twice"
     r"|forest_multioutput_integral_regression_target|max_samples_geq_one|memory_layout"
@@ -60,8 +59,7 @@ OF_INTERNALS: dict[str, str] = {
     r"bagging:test_(max_samples_consistency|draw_indices_using_sample_weight)": _PRIVATE,
     r"iforest:test_(max_samples_consistency|iforest_average_path_length|recalculate_max_depth"
     r"|iforest_chunks_works\d)": _PRIVATE,
-    r"boosting:test_(check_inputs_predict_stages|safe_divide|huber_overfit"
-    r"|max_feature_regression)": _PRIVATE,
+    r"boosting:test_(check_inputs_predict_stages|safe_divide|huber_overfit)": _PRIVATE,
     r"hist:test_(binning_train_validation_are_separated|small_trainset|check_interaction_cst"
     r"|sum_hessians_are_sample_weight|max_depth_max_leaf_nodes|single_node_trees|custom_loss"
     r"|early_stopping_with_sample_weights|raw_predict_is_called_with_custom_scorer"

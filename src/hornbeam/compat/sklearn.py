@@ -10,7 +10,8 @@ Trees, forests, bagging, AdaBoost, votes and stacks are hornbeam's own, which ha
 scikit-learn's names, parameters and fitted attributes anyway; trees and those of forests and of
 gradient boosting have scikit-learn's arrays in `tree_` (`value` of three dimensions, -2 in
 leaves), unless they part categories. The four classes below are boosting with scikit-learn's
-constructors. Each parameter is translated as its table says; what has no equivalent is an error that says what to write instead.
+constructors. Each parameter is translated as its table says; what has no equivalent is an error
+that says what to write instead.
 
 `export_text`, `export_graphviz` and `plot_tree` are scikit-learn's own on a tree that asks for
 numbers only, and those of `hb` on others. `tree_arrays(estimator)` returns the arrays of a tree of

@@ -99,9 +99,9 @@ class TreeArrays:
         array of shape (n_samples, n_outputs, n_classes), less what has length 1
         """
         found = self.value[self.apply(X)]
-        return (
-            found[:, :, 0] if found.shape[2] == 1 else found[:, 0] if self.n_outputs == 1 else found
-        )
+        if self.n_outputs == 1:
+            found = found[:, 0]
+        return found if self.max_n_classes > 1 else found.reshape(len(found), self.n_outputs)
 
     def compute_feature_importances(self, normalize: bool = True) -> Array:
         """Share of each feature in the relative gain of all splits.
@@ -197,7 +197,7 @@ class ShowsArrays:
         self.__dict__["tree_"] = tree
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_shown"}
 
 
@@ -227,7 +227,8 @@ _SHOWN: dict[type, type] = {
 
 def showing_arrays(estimator: Any) -> Any:
     """The same estimator of one tree with scikit-learn's arrays as its ``tree_``."""
-    shown = _SHOWN[type(estimator)].__new__(_SHOWN[type(estimator)])
+    shown_as = _SHOWN[type(estimator)]
+    shown: Any = shown_as()
     shown.__dict__.update(vars(estimator))
     return shown
 

@@ -49,7 +49,7 @@ class TreeArrays(NamedTuple):
     set_words: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tree(ScikitLearnNames):
     """One fitted tree as flat arrays (one entry per node unless said otherwise).
 
@@ -93,6 +93,9 @@ class Tree(ScikitLearnNames):
     weight: Array
     impurity: Array
     value: Array
+
+    def __repr__(self) -> str:
+        return f"<Tree of {self.node_count:,} nodes, {self.n_leaves:,} of them leaves>"
 
     @property
     def node_count(self) -> int:

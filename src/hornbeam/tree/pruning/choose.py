@@ -18,7 +18,7 @@ from hornbeam.tree.pruning.functions import prune_cost_complexity, with_tree
 from hornbeam.tree.storage import stored_tree
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AlphaChoice:
     """What cross-validation found out about `ccp_alpha`.
 
@@ -45,6 +45,13 @@ class AlphaChoice:
     best_alpha: float
     ccp_alpha: float
     estimator: Any
+
+    def __repr__(self) -> str:
+        leaves = stored_tree(self.estimator).n_leaves
+        return (
+            f"<AlphaChoice: ccp_alpha={self.ccp_alpha:.6g}, {leaves:,} leaves, of "
+            f"{len(self.ccp_alphas):,} values on {len(self.scores)} folds; .plot() draws them>"
+        )
 
     @property
     def mean_scores(self) -> Array:
