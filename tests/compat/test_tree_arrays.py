@@ -102,7 +102,8 @@ def test_trees_of_forests_and_boosting_show_arrays_too() -> None:
     assert all(tree.tree_.value.shape[1:] == (1, 1) for tree in trees)
     samples = forest.estimators_samples_.copy()
     assert isinstance(samples, list) and len(samples) == 3
-    assert all((one == two).all() for one, two in zip(samples, forest.estimators_samples_))
+    pairs = zip(samples, forest.estimators_samples_, strict=True)
+    assert all((one == two).all() for one, two in pairs)
     boosted = compat.GradientBoostingClassifier(n_estimators=2).fit(X, Y)
     theirs = sklearn.ensemble.GradientBoostingClassifier(n_estimators=2).fit(X, Y)
     assert boosted.estimators_.shape == theirs.estimators_.shape == (2, 3)

@@ -24,7 +24,7 @@ FITTED: list[Any] = [
     hb.GradientBoostingClassifier(n_estimators=4),
     hb.AdaBoostClassifier(n_estimators=4),
     hb.BaggingClassifier(hb.DecisionTreeClassifier(max_depth=2), 4),
-    hb.IsolationForest(4, random_state=0),
+    hb.IsolationForest(n_estimators=4, random_state=0),
     GradientBoostingClassifier(n_estimators=4),
     LGBMClassifier(n_estimators=4, verbose=-1),
 ]

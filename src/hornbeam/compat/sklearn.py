@@ -20,7 +20,7 @@ numbers only, and those of `hb` on others. `tree_arrays(estimator)` returns the 
 
 from __future__ import annotations
 
-from sklearn.tree import _tree  # scripts look for TREE_LEAF and TREE_UNDEFINED there
+from sklearn.tree import _tree as _tree  # scripts look for TREE_LEAF and TREE_UNDEFINED there
 
 from hornbeam.combine.adaboost.classifier import AdaBoostClassifier
 from hornbeam.combine.adaboost.regressor import AdaBoostRegressor
@@ -85,7 +85,6 @@ __all__ = [
     "StackingRegressor",
     "VotingClassifier",
     "VotingRegressor",
-    "_tree",
     "export_graphviz",
     "export_text",
     "plot_tree",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn.ensemble
@@ -200,7 +200,7 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
     init_: Any
     grown_with_: list[tuple[int, dict[str, Any]]]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Any = None) -> Self:
         """Boost.
 
         Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -80,7 +80,7 @@ class CartTree(
         *,
         groups: Any = None,
         time: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Grow the tree.
 
         Parameters
