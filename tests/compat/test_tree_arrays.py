@@ -12,13 +12,12 @@ import pytest
 import sklearn.ensemble
 import sklearn.tree
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_regression
+from sklearn.datasets import make_classification, make_regression
 
 import hornbeam as hb
 import hornbeam.compat.sklearn as compat
 
-IRIS = load_iris()
-X, Y = IRIS.data, IRIS.target
+X, Y = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
 XR, YR = make_regression(150, 4, random_state=0)
 ARRAYS = ("children_left", "children_right", "feature", "threshold", "value", "impurity")
 
@@ -37,7 +36,7 @@ def test_a_script_that_walks_a_tree_sees_scikit_learns() -> None:
     ours = compat.DecisionTreeClassifier(max_depth=2).fit(X, Y)
     theirs = sklearn.tree.DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, Y)
     assert walk(compat, ours.tree_) == walk(sklearn.tree, theirs.tree_)
-    assert ours.tree_.value.shape == theirs.tree_.value.shape == (5, 1, 3)
+    assert ours.tree_.value.shape == theirs.tree_.value.shape == (7, 1, 3)
     leaf = ours.tree_.children_left == compat._tree.TREE_LEAF
     assert (ours.tree_.feature[leaf] == -2).all() and (ours.tree_.threshold[leaf] == -2).all()
     assert (ours.apply(X) == ours.tree_.apply(X)).all() and leaf[ours.apply(X)].all()

@@ -88,7 +88,7 @@ class TreeArrays:
         return self.stored.decision_path(X)
 
     def predict(self, X: Any) -> Array:
-        """Return the values of the leaf that each row falls into, without axes of length 1.
+        """Return the values of the leaf that each row falls into.
 
         Parameters
         ----------
@@ -96,12 +96,10 @@ class TreeArrays:
 
         Returns
         -------
-        array of shape (n_samples, n_outputs, n_classes), less what has length 1
+        array of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
         """
         found = self.value[self.apply(X)]
-        if self.n_outputs == 1:
-            found = found[:, 0]
-        return found if self.max_n_classes > 1 else found.reshape(len(found), self.n_outputs)
+        return found[:, 0] if self.n_outputs == 1 else found
 
     def compute_feature_importances(self, normalize: bool = True) -> Array:
         """Share of each feature in the relative gain of all splits.

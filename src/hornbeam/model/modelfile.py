@@ -40,6 +40,7 @@ from hornbeam.model.values import decode_value, encode_value, parse_json
 
 FORMAT = 2  # 1 was given up before the first release: it had no members
 MAX_MEMBER_DEPTH = 8  # of models inside models; a bag of bags of boosters has 2
+_PART_BYTES = 2**22  # read at a time from open files
 # safetensors refuses more; schema and classes of 100,000 categories need a twentieth.
 MAX_HEADER_BYTES = 100_000_000
 MAX_FILE_BYTES = 2**36
@@ -238,12 +239,15 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, allow_pickle: bool = False
 
 def _bytes_of(file: Any) -> bytes:
     """All that an open file still has, unless that is more than a model file may have."""
-    data = file.read(MAX_FILE_BYTES + 1)
-    if not isinstance(data, bytes):
-        raise ModelFileError("It was opened as text: open it with mode 'rb'.")
-    if len(data) > MAX_FILE_BYTES:
-        raise ModelFileError(f"It has more than {MAX_FILE_BYTES:,} bytes.")
-    return data
+    parts, size = [], 0
+    while part := file.read(_PART_BYTES):  # a file makes room for all that it is asked for
+        if not isinstance(part, bytes):
+            raise ModelFileError("It was opened as text: open it with mode 'rb'.")
+        parts.append(part)
+        size += len(part)
+        if size > MAX_FILE_BYTES:
+            raise ModelFileError(f"It has more than {MAX_FILE_BYTES:,} bytes.")
+    return b"".join(parts)
 
 
 def load_model_bytes(data: bytes, *, allow_pickle: bool = False) -> Any:

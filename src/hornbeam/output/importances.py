@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.errors import MissingDependencyError
-from hornbeam.output.names import printable
+from hornbeam.output.names import printable, shortened
 
 _SHOWN = 20  # rows of a table, and bars of a drawing
 
@@ -68,9 +68,8 @@ class Importances(Mapping[str, float]):
         return f"<table>{head}{cells}</table>{rest}"
 
 
-def _cut(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= 60 else name[:59] + "\u2026"
+def _cut(name: str, limit: int = 60) -> str:
+    return shortened(printable(name), limit)
 
 
 def importance_table(estimator: Any, importances: Any = None) -> Importances:
@@ -143,12 +142,12 @@ def plot_importance(
                 "plot_importance draws with matplotlib, which is not installed. Install it with "
                 "pip install matplotlib, or print importance_table(estimator)."
             ) from error
-        ax = plt.subplots(figsize=(7, 1 + 0.3 * len(shown)), layout="constrained")[1]
+        ax = plt.subplots(figsize=(8, 1 + 0.3 * len(shown)), layout="constrained")[1]
     bars = ax.barh(range(len(shown)), [value for _, value in shown])
     ax.bar_label(bars, [f"{value:.3f}" for _, value in shown], padding=3)
-    names = [_cut(name).replace("$", r"\$") for name, _ in shown]  # no formulas
+    names = [_cut(name, 40).replace("$", r"\$") for name, _ in shown]  # no formulas
     ax.set_yticks(range(len(shown)), names)
     ax.invert_yaxis()
-    ax.margins(x=0.12)
+    ax.set_xlim(0, 1.2 * max([value for _, value in shown], default=1.0) or 1.0)  # for the labels
     ax.set_xlabel("importance")
     return ax

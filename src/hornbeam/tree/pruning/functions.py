@@ -160,7 +160,7 @@ def class_counts(estimator: Any) -> list[int]:
 
 def _tree_of(estimator: Any) -> Tree:
     check_is_fitted(estimator)
-    tree = vars(estimator).get("tree_")
+    tree = getattr(estimator, "__dict__", {}).get("tree_")
     if not isinstance(tree, Tree):
         raise TypeError(
             f"{type(estimator).__name__} is not an estimator of one tree, which is what can be "
