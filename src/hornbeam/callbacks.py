@@ -9,7 +9,9 @@ try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _decorated
 except ImportError:  # scikit-learn before 1.9 has none
-    CallbackSupportMixin = object
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Adds nothing."""
 
     def _decorated(method: Any) -> Any:
         return method
