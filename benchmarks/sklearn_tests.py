@@ -51,8 +51,7 @@ _STREAM = "asks for numbers that follow from one stream of random numbers, or on
 # file:test (regular expressions) -> why they say nothing about hornbeam
 OF_INTERNALS: dict[str, str] = {
     r"tree:test_(realloc|criterion_copy|splitter_serializable|check_\w+|build_pruned_tree_\w+"
-    r"|different_bitness_\w+|absolute_errors_precomputation_function|huge_allocations"
-    r"|sample_weight|arrays_persist)": _PRIVATE,
+    r"|different_bitness_\w+|absolute_errors_precomputation_function|huge_allocations)": _PRIVATE,
     r"export:test_rgb_to_hexstring": _PRIVATE,
     r"forest:test_(validate_y_class_weight|class_weights_forest|oob_not_computed_twice"
     r"|forest_multioutput_integral_regression_target|max_samples_geq_one|memory_layout"
@@ -60,8 +59,7 @@ OF_INTERNALS: dict[str, str] = {
     r"bagging:test_(max_samples_consistency|draw_indices_using_sample_weight)": _PRIVATE,
     r"iforest:test_(max_samples_consistency|iforest_average_path_length|recalculate_max_depth"
     r"|iforest_chunks_works\d)": _PRIVATE,
-    r"boosting:test_(check_inputs_predict_stages|safe_divide|huber_overfit"
-    r"|max_feature_regression)": _PRIVATE,
+    r"boosting:test_(check_inputs_predict_stages|safe_divide|huber_overfit)": _PRIVATE,
     r"hist:test_(binning_train_validation_are_separated|small_trainset|check_interaction_cst"
     r"|sum_hessians_are_sample_weight|max_depth_max_leaf_nodes|single_node_trees|custom_loss"
     r"|early_stopping_with_sample_weights|raw_predict_is_called_with_custom_scorer"
@@ -70,15 +68,15 @@ OF_INTERNALS: dict[str, str] = {
     r"hist_monotonic:test_(nodes_values|bounded_value_min_gain_to_split)": _PRIVATE,
     r"warm_start:test_(warm_start_max_depth|warm_start_clear|warm_start_equal_n_estimators"
     r"|warm_start_yields_identical_results|random_seeds_warm_start)": _PRIVATE,
-    r"forest:test_distribution": _STREAM,
+    r"forest:test_(distribution|estimators_samples)": _STREAM,
     r"bagging:test_bagging_small_max_features": _STREAM,
     r"iforest:test_iforest_sparse_input_float_contamination": _STREAM,
     r"boosting:test_(oob_improvement|\w+_exact_backward_compat)": _STREAM,
 }
 
 # What docs/adr/008 calls the reasons why hornbeam does something else.
-_VALUES = "`tree_.value`"
-_LEAVES = "leaves and numbers of nodes"
+_LEAVES = "numbers of nodes, and infinite thresholds"
+_BOOLS = "bools are categories"
 _EXACT = "numbers as they are"
 _WORDS = "words of errors and warnings"
 _MORE = "taken here, an error there"
@@ -91,13 +89,12 @@ _MEMBERS = "members made when they are asked for"
 _VERBOSE = "lines of `verbose`"
 _FRIEDMAN = "`friedman_mse`"
 _WARM = "a warm start looks at its table"
+_SPLITS = "`min_samples_split` of boosting"
+_STOPS = "where early stopping ends"
 
 # file:test (regular expressions) -> the reason
 DIFFERENCES: dict[str, str] = {
-    r"monotonic:test_(assert_nd_reg_tree_children_monotonic_bounded|nd_tree_nodes_values)": _VALUES,
-    r"split:test_split_impurity": _VALUES,
-    r"tree:test_(prune_\w+|empty_leaf_infinite_threshold|pickle"
-    r"|random_splitter_missing_values_uses_non_missing_min_max)": _LEAVES,
+    r"tree:test_random_splitter_missing_values_uses_non_missing_min_max": _LEAVES,
     r"forest:test_random_trees_embedding_feature_names_out": _LEAVES,
     r"tree:test_(almost_constant_feature|big_input)": _EXACT,
     r"tree:test_(error|sample_weight_invalid)": _WORDS,
@@ -110,8 +107,11 @@ DIFFERENCES: dict[str, str] = {
     r"bagging:test_warm_start_with_oob_score_fails": _MORE,
     r"hist:test_(categorical_bad_encoding_errors|dataframe_categorical_errors)": _MORE,
     r"export:test_export_text\w*": _TIES,
+    r"forest:test_importances_asymptotic": _BOOLS,
     r"forest:test_forest_classifier_oob": _FOREST,
     r"boosting:test_huber_vs_mean_and_median": _ROUNDED,
+    r"boosting:test_max_feature_regression": _SPLITS,
+    r"warm_start:test_warm_start_early_stopping": _STOPS,
     r"hist:test_sample_weight_effect": _ROUNDED,
     r"hist:test_X_val_raises_with_early_stopping_false": _WORDS,
     r"hist:test_(early_stopping_classification|missing_values_resilience)": _SIZES,

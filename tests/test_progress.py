@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +100,46 @@ def test_no_fit_fails_by_its_progress_bar(kind, monkeypatch):
     ):
         model.fit(X, y)
         assert len(model.estimators_ if hasattr(model, "estimators_") else model.trees_) == 3
+
+
+class ZMQInteractiveShell:
+    """What IPython calls the shell of a notebook."""
+
+
+def in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Pretend to run in a notebook; returns what its cell shows, one text after the other."""
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, bar: Any) -> None:
+            shown.append(bar._repr_mimebundle_()["text/plain"])
+
+    def display(bar: Any, display_id: bool) -> Handle:
+        assert display_id
+        Handle().update(bar)
+        return Handle()
+
+    python = types.ModuleType("IPython")
+    python.get_ipython = ZMQInteractiveShell  # type: ignore[attr-defined]
+    shows = types.ModuleType("IPython.display")
+    shows.display = display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", python)
+    monkeypatch.setitem(sys.modules, "IPython.display", shows)
+    return shown
+
+
+@pytest.mark.quick
+def test_long_work_shows_itself_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = in_a_notebook(monkeypatch)
+    with progress.ProgressBar("trees", 4, None) as bar:
+        bar.show(1)
+        assert shown == []  # it may be done soon
+        bar.started -= 10
+        bar.show(2, "loss 0.5")
+        bar.show(4, "loss 0.4")
+    assert len(shown) == 2 and shown[0].startswith("trees █") and "2/4" in shown[0]
+    assert shown[1].endswith("4/4, 0 s left loss 0.4") and "░" not in shown[1]
+    with progress.ProgressBar("trees", 4, 0) as bar:
+        bar.started -= 10
+        bar.show(2)
+    assert len(shown) == 2

@@ -46,7 +46,9 @@ _PUBLIC = {
     "export_graphviz": "hornbeam.output.graphviz",
     "export_rules": "hornbeam.output.text",
     "export_text": "hornbeam.output.text",
+    "importance_table": "hornbeam.output.importances",
     "load": "hornbeam.model.modelfile",
+    "plot_importance": "hornbeam.output.importances",
     "plot_margins": "hornbeam.combine.adaboost.margins",
     "plot_tree": "hornbeam.output.drawing",
     "prune_cost_complexity": "hornbeam.tree.pruning.functions",
@@ -95,6 +97,8 @@ if TYPE_CHECKING:
     from hornbeam.model.modelfile import load as load
     from hornbeam.output.drawing import plot_tree as plot_tree
     from hornbeam.output.graphviz import export_graphviz as export_graphviz
+    from hornbeam.output.importances import importance_table as importance_table
+    from hornbeam.output.importances import plot_importance as plot_importance
     from hornbeam.output.svg import tree_svg as tree_svg
     from hornbeam.output.text import export_rules as export_rules
     from hornbeam.output.text import export_text as export_text

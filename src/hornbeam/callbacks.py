@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _decorated
 except ImportError:  # scikit-learn before 1.9 has none
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Adds nothing."""
 
-    def with_callbacks(method: Any) -> Any:
-        """Leave a method as it is."""
+    def _decorated(method: Any) -> Any:
         return method
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """Let callbacks know when a fit ends (a decorator); the method stays of its type."""
+    decorated: Method = _decorated(method)
+    return decorated
 
 
 __all__ = ["CallbackSupportMixin", "Told", "with_callbacks"]

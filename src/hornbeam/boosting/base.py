@@ -9,7 +9,7 @@ import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -161,7 +161,7 @@ class BaseGradientBoosting(
         groups: Any = None,
         time: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
-    ) -> Any:
+    ) -> Self:
         """Boost.
 
         Parameters

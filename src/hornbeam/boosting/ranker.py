@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -162,7 +162,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         groups: Any = None,
         time: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
-    ) -> Any:
+    ) -> Self:
         """Learn to rank.
 
         Which rows belong to one query is said in one of three ways: ``group``, ``qid`` or

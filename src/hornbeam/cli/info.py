@@ -82,7 +82,11 @@ def contents(model: Any, path: Path) -> list[list[str]]:
 def columns(schema: Any) -> list[list[str]]:
     """Name, kind and categories of every column."""
     return [
-        [column.name, column.kind, _some(list(column.categories or ()))]
+        [
+            column.name,
+            column.time.label if column.time else column.kind,
+            _some(list(column.categories or ())),
+        ]
         for column in schema.columns
     ]
 

@@ -21,6 +21,7 @@ from hornbeam.cli.parameters import (
 )
 from hornbeam.cli.screen import Screen, UserError, make_table
 from hornbeam.cli.tables import check_output, pick_column, read_table
+from hornbeam.data.schema import identities_are_known
 from hornbeam.output.text import export_text
 
 MOST_CLASSES = 20  # whole numbers with at most so many values are taken for classes
@@ -118,7 +119,7 @@ def _simple_tree(model: Any, split: PartedTable, screen: Screen) -> Any:
         return None
     X, y, task, train, _ = split
     tree = estimator_class("tree", task)(max_depth=_SIMPLE_DEPTH, min_samples_leaf=_SIMPLE_LEAF)
-    with screen.step("growing a simple tree"):
+    with screen.step("growing a simple tree"), identities_are_known():  # the model has said it
         return tree.fit(X.take(train), y[train])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import (
@@ -133,7 +133,7 @@ class NamedEnsemble(SavableNamed, TransformerMixin, MetaEstimatorMixin, _BaseCom
         groups: Any = None,
         time: Any = None,
         **fit_params: Any,
-    ) -> Any:
+    ) -> Self:
         """Fit the members, and what combines them.
 
         Parameters

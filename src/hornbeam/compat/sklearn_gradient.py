@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn.ensemble
@@ -21,6 +21,7 @@ from hornbeam.boosting.trees import tree_estimators
 from hornbeam.combine.tables import TableRows, open_rows
 from hornbeam.compat.adapter import Adapter, ClassifierMethods, RegressorMethods
 from hornbeam.compat.measures import drawn_rows, mean_losses
+from hornbeam.compat.sklearn_trees import showing_arrays
 from hornbeam.compat.translation import (
     Known,
     Row,
@@ -200,7 +201,7 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
     init_: Any
     grown_with_: list[tuple[int, dict[str, Any]]]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Any = None) -> Self:
         """Boost.
 
         Parameters
@@ -410,7 +411,10 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
         def parameters(number: int) -> dict[str, Any]:
             return next(params for last, params in grown_with if number < last)
 
-        return tree_estimators(self.engine_, parameters, self.learning_rate)
+        trees = tree_estimators(self.engine_, parameters, self.learning_rate)
+        for place, tree in np.ndenumerate(trees):
+            trees[place] = showing_arrays(tree)
+        return trees
 
     def _tree_parameters(self) -> dict[str, Any]:
         """The parameters that a single tree has as well."""

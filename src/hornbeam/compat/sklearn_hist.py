@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from itertools import combinations
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -202,7 +202,7 @@ class BaseHistGradientBoosting(Adapter, metaclass=ABCMeta):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Boost.
 
         Parameters

@@ -1,4 +1,9 @@
-"""scikit-learn's view of our trees: its arrays, and its own text and drawings of them."""
+"""scikit-learn's view of our trees: its arrays, and its own text and drawings of them.
+
+Scripts read ``tree_`` by hand: they stop at leaves where ``feature`` is -2, and take
+``value[node, output]`` for the shares of classes. So the trees here show themselves in these
+arrays; the stored tree stays what it is, and all of hornbeam reads that one (`stored_tree`).
+"""
 
 from __future__ import annotations
 
@@ -14,8 +19,12 @@ import hornbeam.output.drawing
 import hornbeam.output.graphviz
 import hornbeam.output.text
 from hornbeam.dtypes import LEAF, THRESHOLD, Array
+from hornbeam.tree.estimators import DecisionTreeClassifier as Classifier
+from hornbeam.tree.estimators import DecisionTreeRegressor as Regressor
+from hornbeam.tree.extra import ExtraTreeClassifier as ExtraClassifier
+from hornbeam.tree.extra import ExtraTreeRegressor as ExtraRegressor
 from hornbeam.tree.importance import gain_importance
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 _NONE = -2  # scikit-learn's feature and threshold of a leaf
 
@@ -24,8 +33,10 @@ _NONE = -2  # scikit-learn's feature and threshold of a leaf
 class TreeArrays:
     """A tree in scikit-learn's arrays, by the names that its ``tree_`` has.
 
-    Nodes keep our numbers, which `apply` returns.
+    Nodes keep our numbers, which `apply` returns. ``stored`` is hornbeam's own tree.
     """
+
+    stored: Tree
 
     node_count: int
     n_features: int
@@ -49,6 +60,46 @@ class TreeArrays:
     def capacity(self) -> int:
         """As many nodes as there are."""
         return self.node_count
+
+    def apply(self, X: Any) -> Array:
+        """Return the number of the leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of floats
+
+        Returns
+        -------
+        array of int64
+        """
+        return self.stored.apply(X)
+
+    def decision_path(self, X: Any) -> Any:
+        """Return which nodes each row passes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of floats
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+        """
+        return self.stored.decision_path(X)
+
+    def predict(self, X: Any) -> Array:
+        """Return the values of the leaf that each row falls into.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of floats
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
+        """
+        found = self.value[self.apply(X)]
+        return found[:, 0] if self.n_outputs == 1 else found
 
     def compute_feature_importances(self, normalize: bool = True) -> Array:
         """Share of each feature in the relative gain of all splits.
@@ -88,7 +139,7 @@ def tree_arrays(estimator: Any) -> TreeArrays:
     ([1.5, -2.0, -2.0], (3, 1, 2))
     """
     check_is_fitted(estimator)
-    tree: Tree = estimator.tree_
+    tree = stored_tree(estimator)
     if not _asks_numbers(tree):
         raise ValueError(
             "The tree parts categories, which scikit-learn's arrays cannot say: read `tree_`, or "
@@ -99,6 +150,7 @@ def tree_arrays(estimator: Any) -> TreeArrays:
         n_classes = np.atleast_1d(np.asarray(estimator.n_classes_, np.int64))
     leaf = tree.kind == LEAF
     return TreeArrays(
+        stored=tree,
         node_count=tree.node_count,
         n_features=estimator.n_features_in_,
         n_outputs=estimator.n_outputs_,
@@ -119,6 +171,66 @@ def tree_arrays(estimator: Any) -> TreeArrays:
     )
 
 
+class ShowsArrays:
+    """Mixin for an estimator of one tree whose ``tree_`` has scikit-learn's arrays.
+
+    A tree that parts categories is shown as it is: scikit-learn's arrays have no room for them.
+    """
+
+    @property
+    def tree_(self) -> Any:
+        """The fitted tree, as `tree_arrays` has it."""
+        if "tree_" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} is not fitted, so it has no tree_.")
+        tree = stored_tree(self)
+        if not _asks_numbers(tree):
+            return tree
+        shown = self.__dict__.get("_shown")  # loops over nodes ask for it again and again
+        if shown is None or shown.stored is not tree:
+            shown = self.__dict__["_shown"] = tree_arrays(self)
+        return shown
+
+    @tree_.setter
+    def tree_(self, tree: Tree) -> None:
+        self.__dict__["tree_"] = tree
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_shown"}
+
+
+class DecisionTreeClassifier(ShowsArrays, Classifier):
+    """`hornbeam.DecisionTreeClassifier` whose ``tree_`` has scikit-learn's arrays."""
+
+
+class DecisionTreeRegressor(ShowsArrays, Regressor):
+    """`hornbeam.DecisionTreeRegressor` whose ``tree_`` has scikit-learn's arrays."""
+
+
+class ExtraTreeClassifier(ShowsArrays, ExtraClassifier):
+    """`hornbeam.ExtraTreeClassifier` whose ``tree_`` has scikit-learn's arrays."""
+
+
+class ExtraTreeRegressor(ShowsArrays, ExtraRegressor):
+    """`hornbeam.ExtraTreeRegressor` whose ``tree_`` has scikit-learn's arrays."""
+
+
+_SHOWN: dict[type, type] = {
+    Classifier: DecisionTreeClassifier,
+    Regressor: DecisionTreeRegressor,
+    ExtraClassifier: ExtraTreeClassifier,
+    ExtraRegressor: ExtraTreeRegressor,
+}
+
+
+def showing_arrays(estimator: Any) -> Any:
+    """The same estimator of one tree with scikit-learn's arrays as its ``tree_``."""
+    shown_as = _SHOWN[type(estimator)]
+    shown: Any = shown_as()
+    shown.__dict__.update(vars(estimator))
+    return shown
+
+
 def _asks_numbers(tree: Tree) -> bool:
     return bool(np.isin(tree.kind, (LEAF, THRESHOLD)).all())
 
@@ -134,7 +246,7 @@ def _blocks(value: Array, n_classes: Array) -> Array:
 def _as_theirs(estimator: Any) -> Any:
     """An estimator of scikit-learn that has our tree; None if it cannot say what ours does."""
     check_is_fitted(estimator)
-    if not _asks_numbers(estimator.tree_):
+    if not _asks_numbers(stored_tree(estimator)):
         return None
     classifies = is_classifier(estimator)
     theirs = (

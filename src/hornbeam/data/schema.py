@@ -43,7 +43,10 @@ from hornbeam.notices import warn
 _MISSING, _UNSEEN = -1, -2
 
 
-@dataclass(frozen=True)
+_SHOWN = 12  # columns of a schema, and categories of a column, that its repr shows
+
+
+@dataclass(frozen=True, repr=False)
 class ColumnSchema:
     """One column: its name, its kind, and for categories their labels in order.
 
@@ -66,6 +69,18 @@ class ColumnSchema:
     categories: tuple[Label, ...] | None = None
     time: TimeScale | None = None
 
+    def __repr__(self) -> str:
+        return f"<{' '.join(self._words())}>"
+
+    def _words(self) -> tuple[str, str, str, str]:
+        """Name, kind, dtype, and what there is to say beyond them."""
+        more = "" if self.time is None else self.time.label
+        if self.categories is not None:
+            shown = ", ".join(map(short, self.categories[:_SHOWN]))
+            rest = ", ..." if len(self.categories) > _SHOWN else ""
+            more = f"{len(self.categories):,}: {shown}{rest}"
+        return short(self.name), self.kind, self.dtype, more
+
     @cached_property
     def number_of(self) -> dict[Label, int]:
         """Category number of each label; labels are equal as in Python, so True is 1."""
@@ -82,7 +97,7 @@ class ColumnSchema:
         return any(not isinstance(label, str) for label in self.categories or ())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """Names, kinds and categories of the columns a model was fitted on.
 
@@ -198,6 +213,18 @@ class Schema:
         if self.named:
             _warn_names(estimator_name, given=False)
         return True
+
+    def __repr__(self) -> str:
+        shown = [column._words() for column in self.columns[: 2 * _SHOWN]]
+        widths = [max(map(len, words)) for words in zip(*shown, strict=True)]
+        lines = [
+            "  ".join(word.ljust(width) for word, width in zip(words, widths, strict=True)).rstrip()
+            for words in shown
+        ]
+        lines += [f"... {len(self.columns) - len(shown):,} more"] * (len(self.columns) > len(shown))
+        n = len(self.columns)
+        head = f"Schema of {n:,} column{'s' * (n > 1)}, unseen categories: {self.unseen}"
+        return "\n  ".join([head, *lines])
 
     @property
     def n_features(self) -> int:

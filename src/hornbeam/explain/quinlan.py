@@ -34,7 +34,7 @@ from hornbeam.kernels.quinlan.measure import LEAST, TIE
 from hornbeam.kernels.quinlan.search import LARGEST_LEAST
 from hornbeam.output.names import format_count, format_number, printable
 from hornbeam.output.nodes import TreeView
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 _CLOSE = 1e-6
 _MANY_VALUES = 0.3  # with a category for every third row a feature does not count in the average
@@ -55,7 +55,7 @@ def explain_quinlan(
     kept = weight > 0.0
     weight = as_counts(weight[kept])
     matrix, labels = np.asarray(matrix[kept], np.float64), classes.labels[kept, 0]
-    share = node_shares(estimator.tree_, matrix, node, estimator.schema_.n_categories)
+    share = node_shares(stored_tree(estimator), matrix, node, estimator.schema_.n_categories)
     return _QuinlanExplainer(
         view, estimator, node, matrix, labels, weight, weight * share
     ).explain()
@@ -104,7 +104,7 @@ class _QuinlanExplainer:
 
     @property
     def tree(self) -> Tree:
-        tree: Tree = self.estimator.tree_
+        tree: Tree = stored_tree(self.estimator)
         return tree
 
     @cached_property

@@ -417,19 +417,22 @@ class SplitExplanation:
 
     def _repr_html_(self) -> str:
         heads, rows = self._table()
-        head = "".join(f"<th>{html.escape(text)}</th>" for text in heads)
+        look = "text-align:left;vertical-align:top;max-width:24em;overflow-wrap:anywhere"
+        head = "".join(f"<th style='{look}'>{html.escape(text)}</th>" for text in heads)
         body = []
         for i, row in enumerate(rows):
             tag = "th" if i == 0 and self.chosen >= 0 else "td"
-            cells = "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row)
+            cells = "".join(f"<{tag} style='{look}'>{html.escape(text)}</{tag}>" for text in row)
             body.append(f"<tr>{cells}</tr>")
         title = f"{self.title}: {format_count(self.node.n_rows)} rows, {self._words(self.node)}"
-        parts = [f"<p><b>{html.escape(title)}</b><br>{html.escape(self.impurity_formula())}</p>"]
+        wrap = "<p style='overflow-wrap:anywhere'>"
+        formula = html.escape(self.impurity_formula())
+        parts = [f"{wrap}<b>{html.escape(title)}</b><br>{formula}</p>"]
         if rows:
             parts.append(f"<table><tr>{head}</tr>{''.join(body)}</table>")
         notes = [*self._formulas(), self.reason, *self._other_cuts()]
         notes += _cut_note(parts + notes)
-        parts.append("<p>" + "<br>".join(map(html.escape, notes)) + "</p>")
+        parts.append(wrap + "<br>".join(map(html.escape, notes)) + "</p>")
         return "".join(parts)
 
 

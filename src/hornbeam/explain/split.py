@@ -97,7 +97,7 @@ def explain_split(
 def _check_node(estimator: Any, node: Any) -> None:
     if hasattr(estimator, "get_params"):
         check_is_fitted(estimator)
-    tree = getattr(estimator, "tree_", None)
+    tree = getattr(estimator, "__dict__", {}).get("tree_")
     grown_on_data = hasattr(estimator, "_reader") or hasattr(estimator, "_growth_rules")
     if not isinstance(tree, Tree) or not grown_on_data:
         raise TypeError(

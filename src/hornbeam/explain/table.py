@@ -18,7 +18,7 @@ from hornbeam.explain.measures import ClassMeasure, Measure, MomentMeasure, Orde
 from hornbeam.tree.grower import Target
 from hornbeam.tree.memory import FitData, held_out_rows, recall
 from hornbeam.tree.scaling import Scaling
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 from hornbeam.tree.traversal import walker
 
 _CLOSE = 1e-6  # sums in another order differ by much less, another table by more
@@ -121,7 +121,7 @@ class Table:
 
 def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     """The table a tree was grown on: as given, or as `fit` got it if it is still there."""
-    tree, name = estimator.tree_, type(estimator).__name__
+    tree, name = stored_tree(estimator), type(estimator).__name__
     data = fit_data(estimator, X, y, sample_weight)
     matrix = estimator.schema_.read(data.X, name)
     weight = read_weights(data.sample_weight, matrix.shape[0])
@@ -138,7 +138,7 @@ def fit_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> FitData:
     if (X is None) != (y is None):
         raise ValueError("Pass both X and y as they were in fit, or neither of them.")
     if X is None:
-        data = recall(estimator.tree_)
+        data = recall(stored_tree(estimator))
         if data is None:
             raise ValueError(
                 "A tree keeps no data, and the tables that fit got are gone (or were lists, or "
@@ -152,7 +152,7 @@ def _held_out(estimator: Any, y: Any, sample_weight: Any) -> Array | None:
     """The rows that `fit` did not grow on, because it pruned by them."""
     if getattr(estimator, "pruning", None) != "reduced_error":
         return None
-    known = held_out_rows(estimator.tree_)
+    known = held_out_rows(stored_tree(estimator))
     if known is not None and len(known) == len(y):
         return known
     if not isinstance(estimator.random_state, Integral):

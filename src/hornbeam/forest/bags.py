@@ -114,6 +114,10 @@ class TreeSamples(Sequence[Array]):
             return [self[number] for number in numbers]
         return np.repeat(np.arange(self.bags.n_rows, dtype=np.int32), self.bags.counts(numbers))
 
+    def copy(self) -> list[Array]:
+        """All of them, drawn now."""
+        return list(self)
+
     def __repr__(self) -> str:
         return f"<rows of {len(self)} trees>"
 

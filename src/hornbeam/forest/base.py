@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import scipy.sparse
@@ -111,7 +111,7 @@ class BaseForest(
     @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
-    ) -> Any:
+    ) -> Self:
         """Grow the forest.
 
         Parameters

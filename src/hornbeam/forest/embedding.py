@@ -7,7 +7,7 @@ representation for linear models, clustering and nearest neighbours.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -131,9 +131,9 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
         """A random number per row: every split is as good as any other."""
         return draw_units(derive_key(seed, _TARGET), n_rows)
 
-    def fit(  # nothing is held out, so that no rows belong together
+    def fit(  # type: ignore[override]  # nothing is held out, so that no rows belong together
         self, X: Any, y: Any = None, sample_weight: Any = None
-    ) -> Any:
+    ) -> Self:
         """Grow the trees.
 
         Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -179,7 +179,7 @@ class IsolationForest(
     # --- fitting --------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IsolationForest:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees.
 
         Parameters

@@ -26,7 +26,7 @@ import hashlib
 import json
 import math
 import os
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from hornbeam.model.values import decode_value, encode_value, parse_json
 
 FORMAT = 2  # 1 was given up before the first release: it had no members
 MAX_MEMBER_DEPTH = 8  # of models inside models; a bag of bags of boosters has 2
+_PART_BYTES = 2**22  # read at a time from open files
 # safetensors refuses more; schema and classes of 100,000 categories need a twentieth.
 MAX_HEADER_BYTES = 100_000_000
 MAX_FILE_BYTES = 2**36
@@ -55,7 +56,9 @@ _MODEL_ENTRIES = ("estimator", "model", "members")
 # --- writing ----------------------------------------------------------------------------
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
+def save_model(
+    estimator: Any, path: str | os.PathLike[str] | IO[bytes], *, allow_pickle: bool = False
+) -> None:
     """Write a fitted estimator to a file.
 
     The file appears whole or not at all: a crash or a full disk in the middle leaves what
@@ -65,8 +68,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, allow_pickle: bo
     ----------
     estimator : object
         A fitted estimator of a registered class.
-    path : str or path
-        Where to; an existing file is replaced (`output_target` says what is refused).
+    path : str, path or file
+        Where to; an existing file is replaced (`output_target` says what is refused). An object
+        with ``write`` gets the bytes.
     allow_pickle : bool
         Whether estimators of other libraries inside it are stored as pickles; else they are an
         error.
@@ -74,7 +78,10 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, allow_pickle: bo
     data = model_bytes(estimator, allow_pickle=allow_pickle)
     # never replace a good file by one that cannot be read
     load_model_bytes(data, allow_pickle=allow_pickle)
-    replace_file(path, data)
+    if hasattr(path, "write"):
+        path.write(data)
+    else:
+        replace_file(path, data)
 
 
 def model_bytes(estimator: Any, *, allow_pickle: bool = False) -> bytes:
@@ -192,15 +199,15 @@ def _write_checksum(data: bytearray, end: int) -> None:
 # --- reading ----------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str], *, allow_pickle: bool = False) -> Any:
+def load(path: str | os.PathLike[str] | IO[bytes], *, allow_pickle: bool = False) -> Any:
     """Read a fitted estimator from a file that its method `save` wrote.
 
     Nothing in the file is executed, and nothing in it is believed before it was checked.
 
     Parameters
     ----------
-    path : str or path
-        The file.
+    path : str, path or file
+        The file, or an object with ``read`` that returns its bytes.
     allow_pickle : bool
         Whether estimators of other libraries are read from the pickles in which
         ``save(path, allow_pickle=True)`` stored them. **That runs whatever code the file names:
@@ -219,11 +226,28 @@ def load(path: str | os.PathLike[str], *, allow_pickle: bool = False) -> Any:
     FileNotFoundError
         If there is no such file.
     """
+    name = "from a file" if hasattr(path, "read") else repr(os.fspath(path))
     try:
-        data = read_regular_file(path, MAX_FILE_BYTES, file_end)
+        if hasattr(path, "read"):
+            data = _bytes_of(path)
+        else:
+            data = read_regular_file(path, MAX_FILE_BYTES, file_end)
         return load_model_bytes(data, allow_pickle=allow_pickle)
     except ModelFileError as error:
-        raise ModelFileError(f"Cannot load {os.fspath(path)!r}: {error}") from error
+        raise ModelFileError(f"Cannot load {name}: {error}") from error
+
+
+def _bytes_of(file: Any) -> bytes:
+    """All that an open file still has, unless that is more than a model file may have."""
+    parts, size = [], 0
+    while part := file.read(_PART_BYTES):  # a file makes room for all that it is asked for
+        if not isinstance(part, bytes):
+            raise ModelFileError("It was opened as text: open it with mode 'rb'.")
+        parts.append(part)
+        size += len(part)
+        if size > MAX_FILE_BYTES:
+            raise ModelFileError(f"It has more than {MAX_FILE_BYTES:,} bytes.")
+    return b"".join(parts)
 
 
 def load_model_bytes(data: bytes, *, allow_pickle: bool = False) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -33,15 +33,16 @@ class Savable:
 
     _keeps: ClassVar[tuple[Kept, ...]] = ()
 
-    def save(self, path: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str] | IO[bytes], *, allow_pickle: bool = False) -> None:
         """Write the fitted model to a file, whole or not at all.
 
         A model of a class of your own, made from this one, is read back as this one.
 
         Parameters
         ----------
-        path : str or path
-            Where to; an existing file is replaced, also behind a symbolic link. What is no
+        path : str, path or file
+            Where to: a file opened with mode "wb", such as an `io.BytesIO`, gets the bytes. An
+            existing file is replaced, also behind a symbolic link. What is no
             regular file (a pipe, a device, a link to nothing) is refused. `hornbeam.load`
             reads it.
         allow_pickle : bool

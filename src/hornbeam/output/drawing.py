@@ -26,6 +26,13 @@ from hornbeam.output.picture import (
 from hornbeam.output.svg import ANSWER_RISE, picture_svg
 
 
+class Artists(list[Any]):
+    """What was drawn: a list that says so in a line, where a notebook would list it all."""
+
+    def __repr__(self) -> str:
+        return f"<drawing of {len(self)} artists>" if self else "<drawing in a file>"
+
+
 def plot_tree(
     estimator: Any,
     *,
@@ -43,6 +50,7 @@ def plot_tree(
     path: str | os.PathLike[str] | None = None,
     show_missing: bool = True,
     max_categories: int | None = LISTED,
+    tree_index: int | None = None,
 ) -> list[Any]:
     """Draw a fitted tree.
 
@@ -79,6 +87,8 @@ def plot_tree(
     max_categories : int or None, default 6
         How many categories of a set to list before "… (n more)"; None lists all.
         Without a limit all branches of a node are drawn, and no line is cut.
+    tree_index : int, optional
+        Which tree of a forest or of a boosted model; by default the first, which a note says.
 
     Returns
     -------
@@ -89,7 +99,7 @@ def plot_tree(
     >>> import hornbeam as hb
     >>> tree = hb.DecisionTreeRegressor().fit([[1.0], [2.0]], [0.0, 1.0])
     >>> hb.plot_tree(tree, path="tree.svg")  # doctest: +SKIP
-    []
+    <drawing in a file>
     """
     view = view_of(
         estimator,
@@ -99,13 +109,14 @@ def plot_tree(
         trim=True,
         show_missing=show_missing,
         max_categories=max_categories,
+        tree_index=tree_index,
     )
     picture = draw_picture(view, Look(max_depth, filled, impurity, node_ids, proportion))
     if path is not None and ax is None and os.fspath(path).lower().endswith(".svg"):
         replace_file(path, picture_svg(picture, rounded).encode())
-        return []
+        return Artists()
     axes = _axes(picture, fontsize) if ax is None else ax
-    artists = _draw(picture, axes, fontsize, rounded)
+    artists = Artists(_draw(picture, axes, fontsize, rounded))
     if path is not None:
         _save(axes.figure, Path(path))
     return artists

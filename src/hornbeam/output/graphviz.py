@@ -30,6 +30,7 @@ def export_graphviz(
     fontname: str = "helvetica",
     show_missing: bool = True,
     max_categories: int | None = LISTED,
+    tree_index: int | None = None,
 ) -> str | None:
     r"""Write a fitted tree in the language of Graphviz.
 
@@ -45,7 +46,7 @@ def export_graphviz(
         Draw all leaves on one line.
     rotate : bool, default False
         Grow the tree from left to right.
-    precision, show_missing, max_categories
+    precision, show_missing, max_categories, tree_index
         As for `plot_tree`.
     fontname : str, default "helvetica"
 
@@ -77,6 +78,7 @@ def export_graphviz(
         trim=True,
         show_missing=show_missing,
         max_categories=max_categories,
+        tree_index=tree_index,
     )
     picture = draw_picture(view, Look(max_depth, filled, impurity, node_ids, proportion))
     style = "filled, rounded" if rounded else "filled"

@@ -196,8 +196,8 @@ def is_cut(text: str) -> bool:
     return _CUT.search(text) is not None
 
 
-def shortened(text: str, limit: int) -> str:
-    """Cut text to so many characters, the last of them "…".
+def shortened(text: str, limit: int, keep: int = 0) -> str:
+    """Cut text to so many characters, one of them "…".
 
     Parameters
     ----------
@@ -205,6 +205,8 @@ def shortened(text: str, limit: int) -> str:
         The text.
     limit : int
         Characters to keep.
+    keep : int
+        How many of them are the last ones, behind the "…".
 
     Returns
     -------
@@ -215,5 +217,9 @@ def shortened(text: str, limit: int) -> str:
     >>> from hornbeam.output.names import shortened
     >>> shortened("sepal length (cm)", 9)
     'sepal le…'
+    >>> shortened("sepal length (cm) <= 2.45", 18, keep=8)
+    'sepal len… <= 2.45'
     """
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    if len(text) <= limit:
+        return text
+    return text[: limit - 1 - keep].rstrip() + "…" + (text[-keep:] if keep else "")

@@ -16,8 +16,9 @@ import numpy as np
 from hornbeam.data.times import TimeScale
 from hornbeam.dtypes import LEAF, MULTIWAY, NO_FEATURE, Array
 from hornbeam.output.conditions import Choice, Interval, Style
+from hornbeam.output.members import one_tree
 from hornbeam.output.names import LISTED, format_number, in_quotes, quoted
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 _UNSEEN = {
     "missing": "Categories that were not there in fit count as missing.",
@@ -81,6 +82,7 @@ class TreeView:
     decimals: int | None = 2  # None for exact numbers
     trim: bool = False  # leave out zeros behind the point
     times: tuple[TimeScale | None, ...] = ()  # per feature; none at all where no column has dates
+    which: str = ""  # of an ensemble: which of its trees this is
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -469,7 +471,7 @@ class TreeView:
         list of str
             Sentences.
         """
-        found = []
+        found = [self.which] if self.which else []
         nodes = np.arange(self.tree.node_count) if nodes is None else nodes
         asked = set(self.tree.feature[nodes].tolist()) - {NO_FEATURE}
         if any(self.categories[feature] is not None for feature in asked):
@@ -515,13 +517,15 @@ def view_of(
     trim: bool = False,
     show_missing: bool = True,
     max_categories: int | None = LISTED,
+    tree_index: int | None = None,
 ) -> TreeView:
-    """Look at a fitted tree estimator.
+    """Look at a fitted tree estimator, or at a tree of an ensemble.
 
     Parameters
     ----------
     estimator : object
-        Has ``tree_``, ``schema_``, ``n_outputs_`` and, if a classifier, ``classes_``.
+        Has ``tree_``, ``schema_``, ``n_outputs_`` and, if a classifier, ``classes_``; or trees
+        that have.
     feature_names : sequence, optional
         Other names for the columns than those in the data.
     class_names : sequence, optional
@@ -535,19 +539,20 @@ def view_of(
         Whether to say where missing values go.
     max_categories : int or None
         How many categories of a set to list; None for all.
+    tree_index : int, optional
+        Which tree of an ensemble; by default the first, which a note says.
 
     Returns
     -------
     TreeView
     """
-    if not hasattr(estimator, "tree_"):
-        _refuse(estimator)
+    estimator, which = one_tree(estimator, tree_index)
     _check_whole("decimals (or precision)", decimals, 0)
     _check_whole("max_categories", max_categories, 1)
     schema = estimator.schema_
     criterion = getattr(estimator, "criterion", None)
     return TreeView(
-        tree=estimator.tree_,
+        tree=stored_tree(estimator),
         feature_names=_feature_names(schema, feature_names),
         categories=tuple(_category_names(column.categories) for column in schema.columns),
         class_names=_class_names(estimator, class_names),
@@ -560,6 +565,7 @@ def view_of(
         decimals=decimals,
         trim=trim,
         times=_times(schema),
+        which=which,
     )
 
 
@@ -572,15 +578,6 @@ def _check_whole(name: str, value: Any, least: int) -> None:
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if value is not None and not (whole and value >= least):
         raise ValueError(f"{name} must be a whole number >= {least}, or None, not {value!r}.")
-
-
-def _refuse(estimator: Any) -> None:
-    from sklearn.exceptions import NotFittedError
-
-    name = type(estimator).__name__
-    if hasattr(estimator, "get_params") and not isinstance(estimator, type):
-        raise NotFittedError(f"This {name} is not fitted, or has no single tree: call fit first.")
-    raise TypeError(f"A fitted tree estimator is needed, not {estimator!r:.80}.")
 
 
 def _feature_names(schema: Any, given: Sequence[Any] | None) -> tuple[str, ...]:

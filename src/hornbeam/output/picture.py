@@ -5,6 +5,7 @@ SVG and matplotlib draw the same `Picture`, whose unit is a point at the base fo
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ _PARTED = (
 )
 _HIDDEN = "Not all is drawn; max_depth and max_categories=None show more."
 Place = tuple[int, int, Path]  # a node, its box, and what the questions so far let through
+_END = re.compile(r" <= [^{}]*$|  [\d.]+%$")  # a threshold, or the share of a class
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,11 @@ class _Painter:
         return level
 
     def _cut(self, words: str, limit: int) -> str:
-        return words if self.view.max_categories is None else shortened(words, limit)
+        if self.view.max_categories is not None:
+            end = _END.search(words)  # what a long name must not push out
+            keep = 0 if end is None else len(end[0])
+            words = shortened(words, limit, keep if keep <= limit // 2 else 0)
+        return words
 
     def _hidden_below(self, node: int, parent: int) -> Box:
         depth = int(self.view.height[node])

@@ -49,6 +49,7 @@ def tree_svg(
     precision: int | None = 3,
     show_missing: bool = True,
     max_categories: int | None = LISTED,
+    tree_index: int | None = None,
 ) -> Svg:
     """Draw a fitted tree as SVG.
 
@@ -99,6 +100,7 @@ def tree_svg(
         trim=True,
         show_missing=show_missing,
         max_categories=max_categories,
+        tree_index=tree_index,
     )
     look = Look(max_depth, filled, impurity, node_ids, proportion)
     return picture_svg(draw_picture(view, look), rounded)

@@ -39,6 +39,7 @@ def export_text(
     show_impurity: bool = False,
     show_missing: bool = True,
     max_categories: int | None = LISTED,
+    tree_index: int | None = None,
 ) -> str:
     """Show a fitted tree as text.
 
@@ -50,8 +51,7 @@ def export_text(
     ----------
     estimator : fitted tree
         A `DecisionTreeClassifier`, `DecisionTreeRegressor`, `ID3Classifier` or
-        `C45Classifier`, or a tree of a forest (``estimators_[0]``) or of a boosted model or
-        an isolation forest (``tree(0)``).
+        `C45Classifier`; a forest or a boosted model, of which ``tree_index`` is shown.
     feature_names : sequence of str, optional
         Other names for the columns than those in the data.
     class_names : sequence of str, optional
@@ -71,6 +71,8 @@ def export_text(
         Whether to say where missing values go.
     max_categories : int or None, default 6
         How many categories of a set to list before "… (n more)"; None lists all.
+    tree_index : int, optional
+        Which tree of a forest or of a boosted model; by default the first, which a note says.
 
     Returns
     -------
@@ -98,6 +100,7 @@ def export_text(
         decimals=decimals,
         show_missing=show_missing,
         max_categories=max_categories,
+        tree_index=tree_index,
     )
     extras = {"samples": show_samples, "impurity": show_impurity, "weights": show_weights}
     depth = view.tree.node_count if max_depth is None else max_depth
@@ -266,6 +269,7 @@ def export_rules(
     decimals: int | None = 2,
     show_missing: bool = True,
     max_categories: int | None = LISTED,
+    tree_index: int | None = None,
 ) -> Rules:
     """Turn a fitted tree into rules, one per leaf.
 
@@ -288,6 +292,8 @@ def export_rules(
         Whether to say where missing values go.
     max_categories : int or None, default 6
         How many categories of a set to list before "… (n more)"; None lists all.
+    tree_index : int, optional
+        Which tree of a forest or of a boosted model; by default the first, which a note says.
 
     Returns
     -------
@@ -311,6 +317,7 @@ def export_rules(
         decimals=decimals,
         show_missing=show_missing,
         max_categories=max_categories,
+        tree_index=tree_index,
     )
     rules = [_rule(view, leaf, path) for leaf, path in _paths(view)]
     text = "\n".join(map(str, rules))

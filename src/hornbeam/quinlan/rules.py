@@ -25,7 +25,7 @@ from hornbeam.output.names import is_cut, quoted
 from hornbeam.output.nodes import Path, TreeView
 from hornbeam.output.text import joined
 from hornbeam.tree.pruning.pessimistic import upper_errors
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 _NOTHING = 1e-9
 
@@ -165,7 +165,7 @@ def extract_rules(
     confidence: float,
 ) -> RuleSet:
     """Rules of a fitted tree, generalised on its training rows; the view has their words."""
-    tree: Tree = estimator.tree_
+    tree: Tree = stored_tree(estimator)
     maker = _Maker(tree, matrix, labels, weight, confidence)
     rules = dict.fromkeys(maker.generalise(*path) for path in _paths(tree))
     guess = float(weight[labels != np.bincount(labels, weight).argmax()].sum() / weight.sum())

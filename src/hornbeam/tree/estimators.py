@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -32,7 +32,7 @@ from hornbeam.tree.pruning.functions import class_counts, prune_on
 from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.reader import CartReader
 from hornbeam.tree.savable import SavableTree, kept_of_one_tree
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 from hornbeam.tree.traversal import walker
 
 
@@ -80,7 +80,7 @@ class CartTree(
         *,
         groups: Any = None,
         time: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Grow the tree.
 
         Parameters
@@ -110,8 +110,8 @@ class CartTree(
             not_learnt, held_out = ~split.learnt, split.held
         with fitting(self) as grown:
             become(grown, self._grow(X, y, sample_weight, not_learnt))
-            grown.tree_ = grown._prune(grown.tree_, X, y, sample_weight, held_out)
-        remember(self.tree_, X, y, sample_weight, not_learnt)
+            grown.tree_ = grown._prune(stored_tree(grown), X, y, sample_weight, held_out)
+        remember(stored_tree(self), X, y, sample_weight, not_learnt)
         return self
 
     def _grow(
@@ -195,7 +195,7 @@ class CartTree(
     def _leaves(self, X: Any) -> Array:
         if "tree_" not in self.__dict__:
             check_is_fitted(self)
-        name, ready = type(self).__name__, walker(self.tree_)
+        name, ready = type(self).__name__, walker(stored_tree(self))
         if self.schema_.takes_as_is(X, name):
             leaves = ready.leaves(X, self.n_jobs)
             if leaves is not None:
@@ -346,11 +346,11 @@ class DecisionTreeClassifier(OutputProbabilities, CartTree):
         """
         leaves = self._leaves(X)
         if self.n_outputs_ == 1:
-            value = self.tree_.value
+            value = stored_tree(self).value
             if len(leaves) < len(value):
                 return self.classes_[value[leaves].argmax(axis=1)]
             return self.classes_[value.argmax(axis=1)][leaves]
-        blocks = self._blocks(self.tree_.value)
+        blocks = self._blocks(stored_tree(self).value)
         best = [
             names[block.argmax(axis=1)][leaves]
             for names, block in zip(self.classes_, blocks, strict=True)
@@ -371,7 +371,7 @@ class DecisionTreeClassifier(OutputProbabilities, CartTree):
         array of shape (n_samples, n_classes), or a list of them with several outputs
         """
         leaves = self._leaves(X)
-        value = self.tree_.value[leaves]
+        value = stored_tree(self).value[leaves]
         return value if self.n_outputs_ == 1 else self._blocks(value)
 
 
@@ -472,7 +472,7 @@ class DecisionTreeRegressor(RegressorMixin, CartTree):  # type: ignore[misc]
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
         leaves = self._leaves(X)
-        value = self.tree_.value
+        value = stored_tree(self).value
         return value[leaves, 0] if self.n_outputs_ == 1 else value[leaves]
 
 

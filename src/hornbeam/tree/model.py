@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.dtypes import Array
 from hornbeam.tree.importance import gain_importance
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 from hornbeam.tree.traversal import decision_path
 
 if TYPE_CHECKING:
@@ -53,23 +53,23 @@ class SingleTreeModel:
         sparse matrix of shape (n_samples, n_nodes)
             1 where a row passes a node.
         """
-        return decision_path(self.tree_, self._leaves(X))
+        return decision_path(stored_tree(self), self._leaves(X))
 
     def get_depth(self) -> int:
         """Return how many questions lead to the deepest leaf."""
         check_is_fitted(self)
-        return self.tree_.max_depth
+        return stored_tree(self).max_depth
 
     def get_n_leaves(self) -> int:
         """Return the number of leaves."""
         check_is_fitted(self)
-        return self.tree_.n_leaves
+        return stored_tree(self).n_leaves
 
     @property
     def feature_importances_(self) -> Array:
         """Share of each feature in the relative gain of all splits."""
         check_is_fitted(self)
-        return gain_importance(self.tree_, self.n_features_in_)
+        return gain_importance(stored_tree(self), self.n_features_in_)
 
     def explain_split(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.data.schema import Schema
 from hornbeam.errors import ModelFileError
 from hornbeam.model.entries import take_array
 from hornbeam.model.kept import Columns, Contents, Kept, Outputs, State, Whole, n_values_of
@@ -118,3 +119,5 @@ class SavableTree(Savable):
 
     tree_: Tree
     max_features_: int
+    schema_: Schema
+    n_features_in_: int

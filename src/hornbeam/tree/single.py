@@ -15,7 +15,7 @@ from hornbeam.tree.storage import Tree
 from hornbeam.tree.traversal import decision_path, walker
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SingleTree:
     """A tree with its schema: `hb.export_text`, `hb.plot_tree` and `hb.tree_svg` take it."""
 
@@ -23,6 +23,9 @@ class SingleTree:
     schema_: Schema
     criterion: str
     n_outputs_: int = 1
+
+    def __repr__(self) -> str:
+        return f"<SingleTree on {self.schema_.n_features:,} columns: {self.tree_!r}>"
 
     def apply(self, X: Any) -> Array:
         """Return the number of the leaf that each row falls into.

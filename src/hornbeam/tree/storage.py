@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class TreeArrays(NamedTuple):
     set_words: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tree(ScikitLearnNames):
     """One fitted tree as flat arrays (one entry per node unless said otherwise).
 
@@ -93,6 +93,9 @@ class Tree(ScikitLearnNames):
     weight: Array
     impurity: Array
     value: Array
+
+    def __repr__(self) -> str:
+        return f"<Tree of {self.node_count:,} nodes, {self.n_leaves:,} of them leaves>"
 
     @property
     def node_count(self) -> int:
@@ -165,6 +168,12 @@ class Tree(ScikitLearnNames):
             state.update(f"{field.name}:{array.dtype.str[1:]}:{array.shape};".encode())
             state.update(little.tobytes())
         return state.hexdigest()
+
+
+def stored_tree(estimator: Any) -> Tree:
+    """The tree of a fitted estimator, also where ``tree_`` shows another view of it."""
+    tree: Tree = vars(estimator)["tree_"]
+    return tree
 
 
 class Planes(NamedTuple):

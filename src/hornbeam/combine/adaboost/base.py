@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -58,7 +58,7 @@ class BaseAdaBoost(
     @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
-    ) -> Any:
+    ) -> Self:
         """Fit the members, one after the other.
 
         Parameters

@@ -21,7 +21,7 @@ from hornbeam.combine.tables import read_rows
 from hornbeam.dtypes import Array
 from hornbeam.runtime.team import run_parallel
 from hornbeam.tree.ensemble import Ensemble
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 _CHUNK_ROWS = 4096
 _SECONDS_PER_MEMBER = 2e-8  # of a row's median
@@ -55,9 +55,9 @@ class Committee:
     def _scored(self, member: Any, weight: float) -> Tree:
         """The tree of a member with what it adds to the scores in its leaves."""
         if self.classes is None:
-            return member.tree_
-        value = member.tree_.value
-        return replace(member.tree_, value=weight * self._added(value.argmax(axis=1), value))
+            return stored_tree(member)
+        value = stored_tree(member).value
+        return replace(stored_tree(member), value=weight * self._added(value.argmax(axis=1), value))
 
     def _added(self, votes: Array, shares: Array) -> Array:
         assert self.classes is not None
@@ -107,7 +107,7 @@ class Committee:
             values = np.column_stack([_flat(m.predict(table)) for m in self.members])
             return Ranked.of(values, self.weights)
         leaves = self._walked(X, ensemble, self.forest.leaves)
-        trees = [member.tree_ for member in self.members]
+        trees = [stored_tree(member) for member in self.members]
         start = np.cumsum([0, *(tree.node_count for tree in trees)])
         values = np.concatenate([tree.value[:, 0] for tree in trees])
         weight = np.repeat(self.weights, np.diff(start))

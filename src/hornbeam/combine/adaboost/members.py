@@ -25,6 +25,7 @@ from hornbeam.runtime.team import thread_count
 from hornbeam.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from hornbeam.tree.grower import Layout, Stage, growth_seconds
 from hornbeam.tree.reader import CartReader
+from hornbeam.tree.storage import stored_tree
 from hornbeam.tree.traversal import walker
 
 _MOST_SEED = np.iinfo(np.int32).max  # of a member, as scikit-learn draws it
@@ -208,24 +209,26 @@ class RegrownTrees(Members):
         least = member.min_weight_fraction_leaf * float(weight.sum())
         nodes = self.stage.grow(rows, seed, least)
         become(member, {**self.fitted, "tree_": self.task.tree(nodes)})
-        member.tree_ = member._prune(member.tree_, None, None, None, None)
+        member.tree_ = member._prune(stored_tree(member), None, None, None, None)
 
     def predict(self, member: Any, table: int = 0) -> Array:
         """As `Members.predict`, from the leaves that rows fall into."""
         leaves = self._leaves(member, table)
         if self.classes is not None:
-            return self.seen[member.tree_.value.argmax(axis=1)][leaves]
-        return member.tree_.value[leaves, 0]
+            return self.seen[stored_tree(member).value.argmax(axis=1)][leaves]
+        return stored_tree(member).value[leaves, 0]
 
     def shares(self, member: Any, table: int = 0) -> Array:
         """As `Members.shares`, from the leaves that rows fall into."""
         assert self.classes is not None
-        shares = np.zeros((len(member.tree_.value), len(self.classes)))
-        shares[:, self.seen] = member.tree_.value
+        shares = np.zeros((len(stored_tree(member).value), len(self.classes)))
+        shares[:, self.seen] = stored_tree(member).value
         return shares[self._leaves(member, table)]
 
     def _leaves(self, member: Any, table: int) -> Array:
-        leaves = walker(member.tree_).leaves(self.matrices[table], self.n_jobs, checked=False)
+        leaves = walker(stored_tree(member)).leaves(
+            self.matrices[table], self.n_jobs, checked=False
+        )
         assert leaves is not None
         return leaves
 

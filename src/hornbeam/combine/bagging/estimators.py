@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import (
@@ -95,7 +95,7 @@ class BaseBagging(
         groups: Any = None,
         time: Any = None,
         **params: Any,
-    ) -> Any:
+    ) -> Self:
         """Fit the members, each on a sample of its own.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -120,7 +120,7 @@ class LGBMModel(BoosterAdapter):
         *,
         eval_X: Any = None,
         eval_y: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Boost.
 
         Parameters
@@ -533,7 +533,7 @@ class LGBMRegressor(RegressorMixin, LGBMModel):  # type: ignore[misc]
         *,
         eval_X: Any = None,
         eval_y: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Boost; the arguments are those of `LGBMClassifier.fit`, but for classes.
 
         Parameters
@@ -678,7 +678,7 @@ class LGBMRanker(LGBMModel):
         *,
         eval_X: Any = None,
         eval_y: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Learn to rank.
 
         Parameters

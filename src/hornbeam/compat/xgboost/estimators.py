@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -145,7 +145,7 @@ class XGBModel(BoosterAdapter):
         sample_weight_eval_set: Any = None,
         base_margin_eval_set: Any = None,
         feature_weights: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Boost.
 
         Parameters
@@ -614,7 +614,7 @@ class XGBRanker(XGBModel):
         sample_weight_eval_set: Any = None,
         base_margin_eval_set: Any = None,
         feature_weights: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Learn to rank.
 
         Parameters

@@ -15,9 +15,10 @@ from hornbeam.dtypes import Array
 from hornbeam.notices import silenced
 from hornbeam.tree.pruning.cost import cut_alphas, cut_below, pruning_path
 from hornbeam.tree.pruning.functions import prune_cost_complexity, with_tree
+from hornbeam.tree.storage import stored_tree
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AlphaChoice:
     """What cross-validation found out about `ccp_alpha`.
 
@@ -44,6 +45,13 @@ class AlphaChoice:
     best_alpha: float
     ccp_alpha: float
     estimator: Any
+
+    def __repr__(self) -> str:
+        leaves = stored_tree(self.estimator).n_leaves
+        return (
+            f"<AlphaChoice: ccp_alpha={self.ccp_alpha:.6g}, {leaves:,} leaves, of "
+            f"{len(self.ccp_alphas):,} values on {len(self.scores)} folds; .plot() draws them>"
+        )
 
     @property
     def mean_scores(self) -> Array:
@@ -133,7 +141,7 @@ def choose_ccp_alpha(
         raise ValueError(f"max_alphas is {max_alphas}; at least 2 values must be tried.")
     unpruned = clone(estimator).set_params(ccp_alpha=0.0)
     full = clone(unpruned).fit(X, y, sample_weight=sample_weight)
-    alphas = _between(pruning_path(full.tree_)[0], max_alphas)
+    alphas = _between(pruning_path(stored_tree(full))[0], max_alphas)
     scorer = check_scoring(full, scoring=scoring)
     folds = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
     with silenced(True):  # the full tree has said what there is to say
@@ -143,8 +151,8 @@ def choose_ccp_alpha(
     best = _last_at_least(scores.mean(axis=0), 0.0)
     slack = float(_standard_errors(scores)[best]) if one_standard_error else 0.0
     chosen = float(alphas[_last_at_least(scores.mean(axis=0), slack)])
-    cut = cut_alphas(full.tree_)
-    leaves = [cut_below(full.tree_, cut <= alpha).n_leaves for alpha in alphas]
+    cut = cut_alphas(stored_tree(full))
+    leaves = [cut_below(stored_tree(full), cut <= alpha).n_leaves for alpha in alphas]
     pruned = prune_cost_complexity(full, chosen).set_params(ccp_alpha=chosen)
     return AlphaChoice(alphas, np.array(leaves), scores, float(alphas[best]), chosen, pruned)
 
@@ -176,11 +184,13 @@ def _fold_scores(
     grown = clone(unpruned).fit(
         chosen(X, train), chosen(y, train), sample_weight=chosen(sample_weight, train)
     )
-    cut = cut_alphas(grown.tree_)
+    cut = cut_alphas(stored_tree(grown))
     weight = {} if sample_weight is None else {"sample_weight": chosen(sample_weight, test)}
     X_test, y_test = chosen(X, test), chosen(y, test)
     return [
-        scorer(with_tree(grown, cut_below(grown.tree_, cut <= alpha)), X_test, y_test, **weight)
+        scorer(
+            with_tree(grown, cut_below(stored_tree(grown), cut <= alpha)), X_test, y_test, **weight
+        )
         for alpha in alphas
     ]
 

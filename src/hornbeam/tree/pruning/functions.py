@@ -14,7 +14,7 @@ from hornbeam.tree.memory import hand_on
 from hornbeam.tree.pruning.cost import prune_by_cost
 from hornbeam.tree.pruning.pessimistic import CONFIDENCE, prune_by_limit
 from hornbeam.tree.pruning.reduced_error import class_loss, prune_by_validation, squared_loss
-from hornbeam.tree.storage import Tree
+from hornbeam.tree.storage import Tree, stored_tree
 
 
 def prune_cost_complexity(estimator: Any, ccp_alpha: float) -> Any:
@@ -148,7 +148,7 @@ def with_tree(estimator: Any, tree: Tree) -> Any:
     """A copy of a fitted estimator that has another tree."""
     pruned: Any = object.__new__(type(estimator))
     vars(pruned).update(vars(estimator))
-    hand_on(pruned.tree_, tree)
+    hand_on(stored_tree(pruned), tree)
     pruned.tree_ = tree
     return pruned
 
@@ -160,7 +160,7 @@ def class_counts(estimator: Any) -> list[int]:
 
 def _tree_of(estimator: Any) -> Tree:
     check_is_fitted(estimator)
-    tree = getattr(estimator, "tree_", None)
+    tree = getattr(estimator, "__dict__", {}).get("tree_")
     if not isinstance(tree, Tree):
         raise TypeError(
             f"{type(estimator).__name__} is not an estimator of one tree, which is what can be "
