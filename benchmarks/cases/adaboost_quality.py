@@ -35,7 +35,7 @@ from benchmarks.results import Row
 from benchmarks.shared import SharedSet
 
 N_SEEDS = 5
-MOST_ROWS = 4000  # of a set: scikit-learn sorts all columns in each of 100 rounds
+MOST_ROWS = 2000  # of a set: scikit-learn sorts all columns in each of 100 rounds
 # Folders of hornbeam whose changes can change the members or their votes.
 SOURCES = ("combine", "tree", "data", "kernels", "hornbeam")
 
