@@ -76,9 +76,9 @@ def rows(options: Options) -> Iterable[Row]:
     )
     options.note(
         f"Folds: {N_FOLDS}; a blend holds out {HELD_OUT:g} of the rows once and selects greedily. "
-        "'greedy' and 'linear' (logistic regression on probabilities, or "
-        "RidgeCV) predict by the mean of the fold models, 'blend' by members that have not seen the "
-        "rows held out, all with 'refit' by members fitted again on all training rows."
+        "'greedy' and 'linear' (logistic regression on probabilities, or RidgeCV) predict by the "
+        "mean of the fold models, 'blend' by members that have not seen the rows held out, all "
+        "with 'refit' by members fitted again on all training rows."
     )
     options.note(
         "A set decides if the first byte of the SHA-256 of its name is even; it reports if that "
