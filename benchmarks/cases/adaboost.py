@@ -46,7 +46,7 @@ def rows(options: Options) -> Iterable[Row]:
     options.note(
         f"Members of both libraries are the same, and so are the votes. '{BINS}' has members with "
         "finder='histogram', of at most 255 bins. Categories are numbers in alphabetical order "
-        "for all."
+        "for all, and gaps are a number below all others: scikit-learn's AdaBoost takes none."
     )
 
 
@@ -60,9 +60,19 @@ def sets(options: Options) -> Iterator[DataSet]:
         if whole is not None and options.quick:
             whole = whole.capped(600)
         for data in at_hand(options, None if whole is None else whole.split(0)):
-            numbered = shared.numbered(data.X), shared.numbered(data.X_test)
-            yield replace(data, X=numbered[0], X_test=numbered[1])
+            yield filled(data)
     yield datasets.synthetic(options.size(20_000, 300), options.size(20_000, 300))
+
+
+def filled(data: DataSet) -> DataSet:
+    """Categories as numbers, and gaps as a number below all others: scikit-learn's takes none."""
+    X, X_test = shared.numbered(data.X), shared.numbered(data.X_test)
+    if not (np.isnan(X).any() or np.isnan(X_test).any()):
+        return replace(data, X=X, X_test=X_test)
+    least = np.nanmin(np.vstack([X, X_test, np.zeros(X.shape[1])]), axis=0) - 1.0
+    return replace(
+        data, X=np.where(np.isnan(X), least, X), X_test=np.where(np.isnan(X_test), least, X_test)
+    )
 
 
 @dataclass
