@@ -40,7 +40,9 @@ def classifiers() -> dict[str, Any]:
         "bagging of boosting": hb.BaggingClassifier(boosting, 2),
         "votes": hb.VotingClassifier(members, voting="soft", weights="held_out", cv=2),
         "stack": hb.StackingClassifier(members, cv=2),
-        "stack, refit": hb.StackingClassifier(members, LogisticRegression(), cv=2, refit="refit"),
+        "stack, fold_mean": hb.StackingClassifier(
+            members, LogisticRegression(), cv=2, refit="fold_mean"
+        ),
         "stack in a stack": hb.StackingClassifier([("stack", inner), members[1]], inner, cv=2),
         "blend": hb.BlendingClassifier(members),
     }  # fmt: skip
