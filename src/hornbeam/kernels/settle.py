@@ -9,7 +9,7 @@ from numba import int64
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.driver import SettleSplits
 from hornbeam.kernels.frontier import push
-from hornbeam.kernels.split import ask_about_node, is_small
+from hornbeam.kernels.split import ask_about_node, is_small, may_split
 from hornbeam.kernels.state import (
     CLOSED,
     NODES_AT,
@@ -147,7 +147,9 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):
     may_set_aside = not problem.tiled and not frontier.by_gain
     for branch in range(2):
         new = nodes.child[node] + branch
-        if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
+        n_rows = nodes.last[new] - nodes.first[new]
+        # a leaf needs no codes
+        if may_set_aside and n_rows <= problem.room.task_rows and may_split(problem, nodes, new):
             tasks[shared[WORD_TASKS]] = new
             shared[WORD_TASKS] += 1
         else:

@@ -187,6 +187,7 @@ class RegrownTrees(Members):
         self.n_jobs = n_jobs
         size = thread_count(n_jobs, seconds)
         task = self.task
+        self.known: tuple[Any, Array | None] = (None, None)  # the last member, and where rows are
         self.stage = Stage(task.codes, task.target, task.criterion, task.rules, table.n_rows, size)
 
     def _new(self) -> Any:
@@ -209,6 +210,8 @@ class RegrownTrees(Members):
         nodes = self.stage.grow(rows, seed, least)
         become(member, {**self.fitted, "tree_": self.task.tree(nodes)})
         member.tree_ = member._prune(member.tree_, None, None, None, None)
+        known = None if drawn is not None else self.stage.leaves(member.tree_, len(weight))
+        self.known = member, known
 
     def predict(self, member: Any, table: int = 0) -> Array:
         """As `Members.predict`, from the leaves that rows fall into."""
@@ -225,6 +228,8 @@ class RegrownTrees(Members):
         return shares[self._leaves(member, table)]
 
     def _leaves(self, member: Any, table: int) -> Array:
+        if table == 0 and member is self.known[0] and self.known[1] is not None:
+            return self.known[1]
         leaves = walker(member.tree_).leaves(self.matrices[table], self.n_jobs, checked=False)
         assert leaves is not None
         return leaves
