@@ -467,4 +467,4 @@ def test_importances_follow_the_final_estimator() -> None:
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     hb.StackingRegressor(NUMBERS, verbose=1, cv=3).fit(XR, YR)
     shown = capsys.readouterr().err
-    assert "stacking" in shown and "6/6" in shown
+    assert "stacking" in shown and "8/8" in shown
