@@ -30,10 +30,10 @@ OVERHEAD = Target.at_most(1.05)
 
 
 def rows(options: Options) -> Iterable[Row]:
-    sets = [datasets.synthetic(options.size(10_000, 300), options.size(5_000, 300))]
-    for name in ("adult", "letter"):
+    sets = [datasets.synthetic(options.size(4_000, 300), options.size(5_000, 300))]
+    for name in ("adult", "magic_gamma"):
         whole = shared.load(name)
-        capped = None if whole is None else whole.capped(options.size(10_000, 400))
+        capped = None if whole is None else whole.capped(options.size(5_000, 400))
         for data in at_hand(options, None if capped is None else capped.split(0)):
             numbered = shared.numbered(data.X), shared.numbered(data.X_test)
             sets.append(replace(data, X=numbered[0], X_test=numbered[1]))
