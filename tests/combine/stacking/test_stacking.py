@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -451,6 +452,31 @@ def test_threads_and_the_order_of_completion_do_not_matter(final: Any) -> None:
     digests = {model.set_params(n_jobs=n).fit(XR, YR).digest() for n in (None, 1, 2, 4)}
     assert len(digests) == 1
     assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+class Late(Ridge):  # type: ignore[misc]
+    """Takes its time to be fitted."""
+
+    def __init__(self, alpha: float = 1.0, seconds: float = 0.0) -> None:
+        super().__init__(alpha)
+        self.seconds = seconds
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        time.sleep(self.seconds)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("make", [hb.StackingRegressor, hb.BlendingRegressor, hb.VotingRegressor])
+def test_a_member_that_is_late_changes_nothing(make: Any) -> None:
+    answers = []
+    for pauses in ((0.0, 0.05, 0.0), (0.05, 0.0, 0.02)):
+        members = [(f"m{i}", Late(10.0**-i, pause)) for i, pause in enumerate(pauses)]
+        model = make(members, n_jobs=3, random_state=0)
+        if make is hb.VotingRegressor:
+            model.set_params(weights="held_out")
+        answers.append((model.fit(XR, YR).predict(XR), model.weights_))
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_importances_follow_the_final_estimator() -> None:

@@ -6,7 +6,6 @@ once, weighs it anew for each tree, and makes the very trees that fitting them o
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -192,7 +191,8 @@ class RegrownTrees(Members):
 
     def _new(self) -> Any:
         """As `Members._new`; all that the parameters of trees hold may be shared by them."""
-        member = copy.copy(self.unfitted)
+        member = object.__new__(type(self.unfitted))  # a copy would be checked like a pickle
+        vars(member).update(vars(self.unfitted))
         member.random_state = int(self.random.randint(_MOST_SEED))
         return member
 
