@@ -66,7 +66,7 @@ def sets(options: Options) -> Iterator[DataSet]:
 
 def filled(data: DataSet) -> DataSet:
     """Categories as numbers, and gaps as a number below all others: scikit-learn's takes none."""
-    X, X_test = shared.numbered(data.X), shared.numbered(data.X_test)
+    X, X_test = (np.asarray(shared.numbered(part), np.float32) for part in (data.X, data.X_test))
     if not (np.isnan(X).any() or np.isnan(X_test).any()):
         return replace(data, X=X, X_test=X_test)
     least = np.nanmin(np.vstack([X, X_test, np.zeros(X.shape[1])]), axis=0) - 1.0
