@@ -69,7 +69,8 @@ def filled(data: DataSet) -> DataSet:
     X, X_test = (np.asarray(shared.numbered(part), np.float32) for part in (data.X, data.X_test))
     if not (np.isnan(X).any() or np.isnan(X_test).any()):
         return replace(data, X=X, X_test=X_test)
-    least = np.nanmin(np.vstack([X, X_test, np.zeros(X.shape[1])]), axis=0) - 1.0
+    none = np.zeros((1, X.shape[1]), np.float32)
+    least = np.nanmin(np.vstack([X, X_test, none]), axis=0) - 1.0
     return replace(
         data, X=np.where(np.isnan(X), least, X), X_test=np.where(np.isnan(X_test), least, X_test)
     )
