@@ -407,8 +407,10 @@ class BaseGradientBoosting(
         valid: Mapping[str, Given],
         fitted: dict[str, Any],
         scale: Scale,
-    ) -> Scoring:
-        """Who measures what ``scoring`` asks for."""
+    ) -> Scoring | None:
+        """Who measures what ``scoring`` asks for; None if that is nothing but the loss."""
+        if all(scorer is None for scorer in scorers.values()):
+            return None
         loss = course.scores.loss
         model: Any = object.__new__(type(self))
         none = Ensemble([], [], loss.n_scores, scale.up(course.start))
@@ -518,7 +520,7 @@ class BaseGradientBoosting(
         before: Any,
         n_before: int,
         scale: Scale,
-        scoring: Scoring,
+        scoring: Scoring | None,
     ) -> Watch:
         """Somebody who is told of every round."""
         return Watch(
