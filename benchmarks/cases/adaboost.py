@@ -45,8 +45,8 @@ def rows(options: Options) -> Iterable[Row]:
     yield from memory_rows(options)
     options.note(
         f"Members of both libraries are the same, and so are the votes. '{BINS}' has members with "
-        "finder='histogram', of at most 255 bins. For all of them, categories are numbers in "
-        "alphabetical order, and what is missing is -1."
+        "finder='histogram', of at most 255 bins. Categories are numbers in alphabetical order "
+        "for all, and gaps are a number below all others: scikit-learn's AdaBoost takes none."
     )
 
 
@@ -60,13 +60,20 @@ def sets(options: Options) -> Iterator[DataSet]:
         if whole is not None and options.quick:
             whole = whole.capped(600)
         for data in at_hand(options, None if whole is None else whole.split(0)):
-            yield replace(data, X=_complete(data.X), X_test=_complete(data.X_test))
+            yield filled(data)
     yield datasets.synthetic(options.size(20_000, 300), options.size(20_000, 300))
 
 
-def _complete(X: Any) -> Array:
-    """The table as numbers, without gaps: scikit-learn's AdaBoost takes none."""
-    return np.nan_to_num(shared.numbered(X), nan=-1.0)
+def filled(data: DataSet) -> DataSet:
+    """Categories as numbers, and gaps as a number below all others: scikit-learn's takes none."""
+    X, X_test = (np.asarray(shared.numbered(part), np.float32) for part in (data.X, data.X_test))
+    if not (np.isnan(X).any() or np.isnan(X_test).any()):
+        return replace(data, X=X, X_test=X_test)
+    none = np.zeros((1, X.shape[1]), np.float32)
+    least = np.nanmin(np.vstack([X, X_test, none]), axis=0) - 1.0
+    return replace(
+        data, X=np.where(np.isnan(X), least, X), X_test=np.where(np.isnan(X_test), least, X_test)
+    )
 
 
 @dataclass

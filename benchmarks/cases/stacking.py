@@ -28,7 +28,7 @@ from benchmarks.harness import Options
 from benchmarks.kept import Figures, Kept, shapes, version
 from benchmarks.results import Row, Target
 from benchmarks.shared import SharedSet
-from hornbeam.combine.crossfit import FitInput, cross_fit, mean_blocks
+from hornbeam.combine.crossfit import FitInput, HeldOut, cross_fit, mean_blocks
 from hornbeam.combine.greedy import N_STEPS, greedy_weights
 from hornbeam.combine.outputs import features_of
 from hornbeam.combine.tables import read_rows
@@ -40,10 +40,19 @@ MEMBERS = {
     "random forest": "RandomForest",
     "extra trees": "ExtraTrees",
 }
-GREEDY, LINEAR = "greedy", "linear"
-CONTENDERS = (GREEDY, LINEAR, f"{GREEDY}, refit", f"{LINEAR}, refit", "mean of members")
+GREEDY, LINEAR, BLEND = "greedy", "linear", "blend"
+CONTENDERS = (
+    GREEDY,
+    LINEAR,
+    f"{GREEDY}, refit",
+    f"{LINEAR}, refit",
+    "mean of members",
+    BLEND,
+    f"{BLEND}, refit",
+)
 N_SEEDS = 5
 N_FOLDS = 5
+HELD_OUT = 0.25  # the share of the rows that a blend selects by
 MOST_ROWS = 1_000  # of a set, three quarters of them for training
 NOISE = 2.0  # standard errors
 FLOOR = {"classification": 1e-3, "regression": 0.0}  # sets without error would rule the mean
@@ -66,9 +75,10 @@ def rows(options: Options) -> Iterable[Row]:
         "would rule the mean."
     )
     options.note(
-        f"Folds: {N_FOLDS}. 'greedy' and 'linear' (logistic regression on probabilities, or "
-        "RidgeCV) predict by the mean of the fold models, with 'refit' by members fitted again on "
-        "all training rows."
+        f"Folds: {N_FOLDS}; a blend holds out {HELD_OUT:g} of the rows once and selects greedily. "
+        "'greedy' and 'linear' (logistic regression on probabilities, or RidgeCV) predict by the "
+        "mean of the fold models, 'blend' by members that have not seen the rows held out, all "
+        "with 'refit' by members fitted again on all training rows."
     )
     options.note(
         "A set decides if the first byte of the SHA-256 of its name is even; it reports if that "
@@ -141,10 +151,12 @@ def losses(data: DataSet, seed: int, options: Options) -> list[float]:
     test = read_rows(data.X_test, hb.VotingRegressor(named), fitted=False)
     of_folds = [b for b in mean_blocks([m[:-1] for m in models], methods, classes, test, 1)]
     again = [b for b in mean_blocks([m[-1:] for m in models], methods, classes, test, 1)]
-    weights = greedy_weights(
-        held.blocks, data.y[held.rows], np.ones(len(held.rows)),
-        None if given.labels is None else given.labels[held.rows], False,
-    )  # fmt: skip
+    weights = selected(given, held)
+    share = Splits(len(data.y), (seed, 0), given.labels).hold_out(HELD_OUT)
+    blend, held_share = cross_fit(given, named, methods, [share], False, 1, bar)
+    assert held_share is not None
+    of_blend = mean_blocks(blend, methods, classes, test, 1)
+    blend_weights = selected(given, held_share)
     final = fit_linear(held.blocks, data.y[held.rows], classes)
     answers = [
         *again,
@@ -153,8 +165,18 @@ def losses(data: DataSet, seed: int, options: Options) -> list[float]:
         weighted(weights, again),
         linear(final, again, classes),
         weighted(np.full(len(named), 1 / len(named)), again),
+        weighted(blend_weights, of_blend),
+        weighted(blend_weights, again),
     ]
     return [loss(answer, data, classes) for answer in answers]
+
+
+def selected(given: FitInput, held: HeldOut) -> Array:
+    """Return the weights of members that greedy selection finds by what they said of held rows."""
+    labels = None if given.labels is None else given.labels[held.rows]
+    return greedy_weights(
+        held.blocks, given.target[held.rows], np.ones(len(held.rows)), labels, False
+    )
 
 
 def weighted(weights: Array, blocks: Sequence[Any]) -> Array:

@@ -22,11 +22,11 @@ MODELS = [
     hb.VotingClassifier(classes, voting="soft", weights="held_out", cv=2),
     hb.VotingRegressor(numbers),
     hb.StackingClassifier(classes, cv=2),
-    hb.StackingClassifier(classes, LogisticRegression(), cv=3, refit="refit", n_jobs=2),
+    hb.StackingClassifier(classes, LogisticRegression(), cv=3, refit="fold_mean", n_jobs=2),
     hb.StackingRegressor(numbers, cv=2),
     hb.StackingRegressor(numbers, Ridge(), cv=3, passthrough=True),
     hb.BlendingClassifier(classes),
-    hb.BlendingRegressor(numbers, Ridge(), refit=True),
+    hb.BlendingRegressor(numbers, Ridge(), refit=False),
 ]
 
 

@@ -18,8 +18,9 @@ X, Y = load_iris(return_X_y=True)
 MEMBERS: list[Any] = [("bayes", GaussianNB()), ("tree", hb.DecisionTreeClassifier())]
 ENSEMBLES = [
     hb.StackingClassifier(MEMBERS),
-    hb.StackingClassifier(MEMBERS, GaussianNB(), refit="refit", cv=3),
+    hb.StackingClassifier(MEMBERS, GaussianNB(), refit="fold_mean", cv=3),
     hb.BlendingClassifier(MEMBERS),
+    hb.BlendingClassifier(MEMBERS, refit=False),
     hb.VotingClassifier(MEMBERS, voting="soft", weights="held_out"),
     hb.VotingClassifier(MEMBERS),
 ]

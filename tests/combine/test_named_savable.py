@@ -32,7 +32,7 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
     "found": (hb.VotingRegressor(NUMBERS, weights="held_out", cv=2), XR, YR),
     "greedy": (hb.StackingClassifier(CLASSES, cv=2), FRAME, NAMES),
     "stack": (hb.StackingClassifier(CLASSES, tree, cv=2, passthrough=True), FRAME, NAMES),
-    "refit": (hb.StackingRegressor(NUMBERS, number, cv=2, refit="refit"), XR, YR),
+    "fold_mean": (hb.StackingRegressor(NUMBERS, number, cv=2, refit="fold_mean"), XR, YR),
     "layers": (hb.StackingRegressor(NUMBERS, hb.StackingRegressor(NUMBERS, cv=2), cv=2), XR, YR),
     "blend": (hb.BlendingRegressor(NUMBERS, number), XR, YR),
     "bag": (hb.BaggingRegressor(hb.StackingRegressor(NUMBERS, cv=2), 2), XR, YR),

@@ -11,6 +11,7 @@ from numba import njit
 
 from hornbeam.kernels import collect as c
 from hornbeam.kernels.order import add_label, add_stats
+from hornbeam.kernels.order import add_weight as add_class_weight
 from hornbeam.kernels.quinlan.search import add_unknown, add_weight, add_witness
 from hornbeam.kernels.split_bins import ROW_UNIT, add_class, add_one, weigh_class
 from hornbeam.kernels.split_cuts import add_class_side, add_moment_side, add_to_range
@@ -141,9 +142,17 @@ def test_weights_that_are_no_whole_numbers_have_cells_of_their_own() -> None:
     span = (N_CODES + 1) * N_CLASSES
     words, occupied, sums = np.zeros(span, np.int64), np.zeros(2, np.uint64), np.zeros(span)
     cells = (words, occupied, N_CLASSES, node.label, 0, node.weight / 7)
-    collected(weigh_class, table, node, N_CODES, (cells, sums), 0)
+    collected(weigh_class, table, node, N_CODES, (cells, sums, True, 0), 0)
     np.testing.assert_array_equal(words >> 32, cells_of(node, np.ones(len(node.row))).ravel())
     np.testing.assert_array_equal(sums, cells_of(node, node.weight / 7).ravel())
+    copied, copied_sums = np.zeros(4 * span, np.int64), np.zeros(4 * span)
+    cells = (copied, occupied, N_CLASSES, node.label, 0, node.weight / 7)
+    collected(weigh_class, table, node, N_CODES, (cells, copied_sums, False, span), 0, copies=4)
+    _join(copied, span)
+    _join(copied_sums, span)
+    np.testing.assert_array_equal(copied[:span], words)
+    np.testing.assert_allclose(copied_sums[:span], sums, rtol=1e-14)
+    assert not copied[span:].any() and not copied_sums[span:].any(), "copies are left empty"
 
 
 @pytest.mark.parametrize("moments", [False, True])
@@ -153,9 +162,12 @@ def test_statistics_and_labels_of_the_general_search(moments: bool) -> None:
     n_cells = (N_CODES + 1) * n_classes
     rows, sums = np.zeros(n_cells, np.int32), np.zeros(n_cells * n_stats)
     occupied, stats = np.zeros(2, np.uint64), np.outer(node.weight, np.arange(1.0, 1 + n_stats))
-    into = (node.label, stats.ravel(), rows, sums, occupied)
-    shape = (n_classes, 0 if moments else 1, n_stats, True)
-    collected(add_stats, table, node, N_CODES, (into, shape), 0)
+    if moments:
+        into: Any = (stats.ravel(), rows, sums, occupied, n_stats, True)
+        collected(add_stats, table, node, N_CODES, into, 0)
+    else:
+        cells = (rows, sums, n_classes, node.label, stats.ravel(), occupied)
+        collected(add_class_weight, table, node, N_CODES, (cells, True, 0), 0)
     counts, weights = cells_of(node, np.ones(len(node.row))), cells_of(node, node.weight)
     if moments:
         counts, weights = counts.sum(axis=1), np.outer(weights.sum(axis=1), [1.0, 2.0, 3.0])

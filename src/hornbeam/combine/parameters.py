@@ -89,8 +89,8 @@ PARAMETERS.update(
         ),
         "stacking_refit": Parameter(
             "{'fold_mean', 'refit'}",
-            "Predict new rows by the mean of the models of all folds, or by each member fitted "
-            "once more on all rows.",
+            "Predict new rows by each member fitted once more on all rows ('refit'), or by the "
+            "mean of the models of all folds, which saves one fit of each.",
             [StrOptions({"fold_mean", "refit"})],
         ),
         "blending_refit": Parameter(

@@ -145,11 +145,6 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
 
     def _check_bags_wanted(self, time: Any) -> None:
         super()._check_bags_wanted(time)
-        if self.calibrate and time is not None:
-            raise ValueError(
-                "calibrate=True asks trees about rows out of their bags, and with time these trees "
-                "may have seen what came later. Leave time away, or calibrate=False."
-            )
         if self.calibrate and not self.leaf_samples:
             raise ValueError(
                 "calibrate=True is for quantiles, which need the training rows in the leaves: "

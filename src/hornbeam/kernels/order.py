@@ -169,20 +169,33 @@ def add_label(into, seen, copy, code, j):
 
 
 @inlined
-def add_stats(into, seen, copy, code, j):
-    """... or add its statistics."""
-    (labels, stats, cell_rows, cell_sums, occupied), (n_classes, n_labels, n_stats, note) = into
+def add_weight(into, seen, copy, code, j):
+    """... with its weight."""
+    (cell_rows, cell_sums, n_classes, labels, stats, occupied), note, distance = into
     if note:
         note_code(occupied, code)
-    cell = code * n_classes + labels[j] if n_labels == 1 else code
+    cell = copy * distance + code * n_classes + labels[j]
     cell_rows[cell] += 1
+    cell_sums[cell] += stats[j]
+    return seen
+
+
+@inlined
+def add_stats(into, seen, copy, code, j):
+    """... or add its statistics, of no class."""
+    stats, cell_rows, cell_sums, occupied, n_stats, note = into
+    if note:
+        note_code(occupied, code)
+    cell_rows[code] += 1
     for s in range(n_stats):
-        cell_sums[cell * n_stats + s] += stats[j * n_stats + s]
+        cell_sums[code * n_stats + s] += stats[j * n_stats + s]
     return seen
 
 
 collect_byte_labels = make_collector(add_label, copies=N_COPIES)
 collect_word_labels = make_collector(add_label, words_of, N_COPIES)
+collect_byte_weights = make_collector(add_weight, copies=N_COPIES)
+collect_word_weights = make_collector(add_weight, words_of, N_COPIES)
 collect_byte_stats = make_collector(add_stats)
 collect_word_stats = make_collector(add_stats, words_of)
 
@@ -208,18 +221,36 @@ def count_labels(slots, feature, first, last):
 
 
 @step(CountCells)
-def count_sums(slots, feature, first, last):
-    """Histogram of a node's rows: a cell per (code, class), or per code for moments."""
+def count_weights(slots, feature, first, last):
+    """Histogram of a node's rows, which weigh something: a cell per (code, class)."""
     problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
-    scratch, sums = load_scratch(slots, SCRATCH_AT), problem.sums
+    scratch, n_codes = load_scratch(slots, SCRATCH_AT), problem.n_codes[feature]
+    counts, weights, n_classes = scratch.cell_rows, scratch.cell_sums, problem.sums.n_classes
+    note, span = note_codes(problem, scratch, feature, last - first), (n_codes + 1) * n_classes
+    distance = span if N_COPIES * span <= COPIED_CELLS and not note else 0
+    cells = (counts, weights, n_classes, rows.labels, rows.stats, scratch.occupied)
+    into = (cells, note, distance)
+    if problem.as_bytes:
+        collect_byte_weights(problem, rows.row, feature, first, last, n_codes, into, 0)
+    else:
+        collect_word_weights(problem, rows.row, feature, first, last, n_codes, into, 0)
+    if distance > 0:
+        join_copies(counts, span, distance, N_COPIES)
+        join_copies(weights, span, distance, N_COPIES)
+
+
+@step(CountCells)
+def count_sums(slots, feature, first, last):
+    """Histogram of a node's rows: a cell per code for moments."""
+    problem, rows = load_problem(slots, PROBLEM_AT), load_rows(slots, ROWS_AT)
+    scratch, n_stats = load_scratch(slots, SCRATCH_AT), problem.sums.n_stats
     note, cells = note_codes(problem, scratch, feature, last - first), scratch.cell_rows
-    into = (rows.labels, rows.stats, cells, scratch.cell_sums, scratch.occupied)
-    shape = (sums.n_classes, sums.n_labels, sums.n_stats, note)
+    into = (rows.stats, cells, scratch.cell_sums, scratch.occupied, n_stats, note)
     n_codes = problem.n_codes[feature]
     if problem.as_bytes:
-        collect_byte_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
+        collect_byte_stats(problem, rows.row, feature, first, last, n_codes, into, 0)
     else:
-        collect_word_stats(problem, rows.row, feature, first, last, n_codes, (into, shape), 0)
+        collect_word_stats(problem, rows.row, feature, first, last, n_codes, into, 0)
 
 
 @inlined

@@ -67,17 +67,18 @@ def add_class(into, seen, copy, code, j):
 
 @inlined
 def weigh_class(into, seen, copy, code, j):
-    """Add a row whose weight is not a whole number, and note its code."""
-    (words, occupied, n_classes, labels, shift, stats), sums = into
-    note_code(occupied, code)
-    cell = code * n_classes + labels[j - shift]
+    """Add a row whose weight is not a whole number."""
+    (words, occupied, n_classes, labels, shift, stats), sums, note, distance = into
+    if note:
+        note_code(occupied, code)
+    cell = copy * distance + code * n_classes + labels[j - shift]
     words[cell] += ROW_UNIT
     sums[cell] += stats[j]
     return seen
 
 
 collect_classes = make_collector(add_class, copies=N_COPIES)
-collect_weights = make_collector(weigh_class)
+collect_weights = make_collector(weigh_class, copies=N_COPIES)
 
 
 @step(FillCells)
@@ -94,8 +95,16 @@ def fill_class_cells(slots, node, feature):
     distance = span if N_COPIES * span <= COPIED_CELLS else 0
     cells = (words, occupied, n_classes, labels, shift, stats)
     if not problem.weights.whole:
-        into = (cells, scratch.cell_sums)
+        note, sums = last - first < span, scratch.cell_sums
+        if note:
+            distance = 0
+        else:
+            note_all(occupied, n_codes)
+        into = (cells, sums, note, distance)
         collect_weights(problem, row, feature, first, last, n_codes, into, 0)
+        if distance > 0:
+            join_copies(words, span, distance, N_COPIES)
+            join_copies(sums, span, distance, N_COPIES)
     elif last - first < span:
         if unit:  # what is known when this is compiled costs nothing in the loop
             into = (cells, True, True, 0)

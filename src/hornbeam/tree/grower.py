@@ -16,7 +16,19 @@ from scipy.special import xlogy
 from hornbeam.chance import find_many
 from hornbeam.criteria import Criterion
 from hornbeam.data.coding import Codes, padded_width
-from hornbeam.dtypes import BIN, LABEL, MAX_BINS, MAX_NODES, RANK, ROW, STAT, WORD_BITS, Array
+from hornbeam.dtypes import (
+    BIN,
+    LABEL,
+    MAX_BINS,
+    MAX_NODES,
+    NO_CHILD,
+    NODE,
+    RANK,
+    ROW,
+    STAT,
+    WORD_BITS,
+    Array,
+)
 from hornbeam.kernels import state as s
 from hornbeam.kernels.driver import FINISHED, FULL, WORD_TURN, Crew, drive
 from hornbeam.kernels.frontier import (
@@ -27,7 +39,7 @@ from hornbeam.kernels.frontier import (
     new_frontier,
 )
 from hornbeam.kernels.lanes import BLOCK_LANES, LANES, PART_LANES, PLACE_LANES
-from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums
+from hornbeam.kernels.order import RADIX_COUNTERS, count_labels, count_sums, count_weights
 from hornbeam.kernels.pieces import PageCodes
 from hornbeam.kernels.tile import TILE_SIGNATURE, make_tile
 from hornbeam.runtime.atomics import NODE_COUNT, STOP
@@ -50,7 +62,7 @@ from hornbeam.tree.steps import (
     search_together,
     with_steps,
 )
-from hornbeam.tree.storage import check_node_count
+from hornbeam.tree.storage import Tree, check_node_count
 
 _UNLIMITED = 2**62
 # Room for so many category sets is made at first.
@@ -58,6 +70,8 @@ _FIRST_SETS = 1 << 12
 # A tile of codes is to stay in the second-level cache while a subtree grows.
 _TILE_BYTES = 1 << 19
 _LEAST_TILE_ROWS = 64
+# Nodes of a tree are looked at one by one if there are so few.
+_FEW_NODES = 64
 # About what one (row, feature) pair costs on one level of the tree.
 _SECONDS_PER_PAIR = 4e-9
 # Remembering which features are constant pays unless there are very many of them.
@@ -255,11 +269,30 @@ class Stage:
         if steps.keep_set and sums.n_labels and not weights.whole and not steps.search_category:
             changes |= general_category_steps(self.criterion, self.rules)
         if (steps.order or "order" in changes) and not sums.rows_only:
-            by_labels = weights.unit and sums.n_labels == 1
-            changes["count_cells"] = count_labels if by_labels else count_sums
+            of_labels = count_labels if weights.unit else count_weights
+            changes["count_cells"] = of_labels if sums.n_labels == 1 else count_sums
         if all(getattr(steps, name) is step for name, step in changes.items()):
             return steps
         return steps._replace(**changes)
+
+    def leaves(self, tree: Tree, n_rows: int) -> Array | None:
+        """Leaf of each row in the tree that was grown last, as it is stored, perhaps pruned.
+
+        Growing brings the rows of a node next to each other, and so nothing needs to be asked.
+        None where rows were moved to tiles or blocks or left out, or of trees of many nodes.
+        """
+        row, nodes = self.rows.row, self.nodes
+        told = self.shared[s.WORD_TASKS] == 0 and self.problem.steps.grow_block is None
+        if not told or len(row) < n_rows or tree.node_count > _FEW_NODES:
+            return None
+        leaves, waiting = np.empty(n_rows, NODE), [(0, 0)]
+        for stored, grown in waiting:
+            child, own = int(tree.first_child[stored]), int(nodes.child[grown])
+            if child == NO_CHILD:
+                leaves[row[nodes.first[grown] : nodes.last[grown]]] = stored
+            else:
+                waiting += [(child, own), (child + 1, own + 1)]
+        return leaves
 
     def slots(self) -> Array:
         """Where the kernels find what the first thread works on."""

@@ -19,7 +19,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import hornbeam as hb
 from hornbeam.combine.adaboost.committee import Ranked
-from hornbeam.combine.adaboost.members import Members
+from hornbeam.combine.adaboost.members import Members, make_members
+from hornbeam.combine.tables import read_rows
 
 Classifier, Regressor = hb.AdaBoostClassifier, hb.AdaBoostRegressor
 X2, Y2 = (part[:300] for part in load_breast_cancer(return_X_y=True))
@@ -85,6 +86,37 @@ def test_regrown_trees_are_those_that_are_fitted(
     fast, slow = sklearn.base.clone(model).fit(X, y), slowly(model, X, y, monkeypatch)
     assert fast.digest() == slow.digest()
     np.testing.assert_array_equal(fast.predict(X), slow.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"max_depth": 1}, True),
+        ({"max_depth": 3, "ccp_alpha": 0.002}, True),
+        ({"max_depth": 3, "finder": "histogram"}, True),
+        ({"max_leaf_nodes": 6}, True),
+        ({"max_depth": None}, False),  # too many nodes
+    ],
+)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_are_where_growing_has_brought_them(
+    more: dict[str, Any], told: bool, n_jobs: int
+) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"n": rng.normal(size=9000), "c": rng.choice(list("abcde"), 9000)})
+    frame.loc[::7, "n"] = np.nan
+    y = ((frame["n"] > 0) ^ frame["c"].isin(["a", "d"]) ^ (rng.random(9000) < 0.1)).to_numpy()
+    maker, random = hb.DecisionTreeClassifier(**more), np.random.RandomState(0)
+    rows = read_rows(frame, Classifier(), fitted=False)
+    members = make_members(maker, rows, y, np.array([False, True]), random, 2, n_jobs=n_jobs)
+    for number in range(2):
+        member = members.fit(rng.random(9000), number)
+        found = members.stage.leaves(member.tree_, 9000)
+        assert (found is not None) == told or n_jobs > 1  # threads may grow nodes in tiles
+        if found is not None:
+            np.testing.assert_array_equal(found, member.apply(frame))
+    members.fit(np.arange(9000) % 2.0, 0)
+    assert members.stage.leaves(member.tree_, 9000) is None  # rows of weight 0 are nowhere
 
 
 @pytest.mark.mission("A4")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ three = [(name, Counting()) for name in "abc"]
 def test_three_members_and_four_folds_are_twelve_fits_and_25_predictions() -> None:
     """12 predictions of held-out rows, 12 of the test rows, and the one of the final model."""
     Counting.counted()
-    model = hb.StackingRegressor(three, Counting(), cv=4).fit(XR, YR)
+    model = hb.StackingRegressor(three, Counting(), cv=4, refit="fold_mean").fit(XR, YR)
     assert Counting.counted() == (12 + 1, 12)
     model.predict(XR)
     assert Counting.counted() == (0, 12 + 1)
@@ -58,7 +59,7 @@ def test_three_members_and_four_folds_are_twelve_fits_and_25_predictions() -> No
 @pytest.mark.quick
 def test_a_refit_model_predicts_alone() -> None:
     Counting.counted()
-    model = hb.StackingRegressor(three, Counting(), cv=4, refit="refit").fit(XR, YR)
+    model = hb.StackingRegressor(three, Counting(), cv=4).fit(XR, YR)
     assert Counting.counted() == (12 + 3 + 1, 12)
     model.predict(XR)
     assert Counting.counted() == (0, 3 + 1)
@@ -68,7 +69,7 @@ def test_a_refit_model_predicts_alone() -> None:
 @pytest.mark.quick
 def test_a_blend_of_three_is_four_fits_and_seven_predictions() -> None:
     Counting.counted()
-    model = hb.BlendingRegressor(three, Counting()).fit(XR, YR)
+    model = hb.BlendingRegressor(three, Counting(), refit=False).fit(XR, YR)
     assert Counting.counted() == (3 + 1, 3)
     model.predict(XR)
     assert Counting.counted() == (0, 3 + 1)
@@ -85,15 +86,15 @@ def test_new_rows_get_the_mean_of_the_fold_models() -> None:
             learnt[held, place] = model.predict(XR[held])
             asked[:, place] += model.predict(XR) / 4
     expected = LinearRegression().fit(learnt, YR).predict(asked)
-    stack = hb.StackingRegressor(NUMBERS, LinearRegression(), cv=folds).fit(XR, YR)
-    assert np.allclose(stack.predict(XR), expected)
+    stack = hb.StackingRegressor(NUMBERS, LinearRegression(), cv=folds, refit="fold_mean")
+    assert np.allclose(stack.fit(XR, YR).predict(XR), expected)
     assert np.allclose(stack.estimators_[0].predict(XR), asked[:, 0])
 
 
 @pytest.mark.mission("E10")
 def test_a_blend_learns_from_the_share_that_is_held_out() -> None:
     blend = hb.BlendingRegressor(NUMBERS, LinearRegression(), validation_fraction=0.3)
-    blend.set_params(random_state=0).fit(XR, YR)
+    blend.set_params(random_state=0, refit=False).fit(XR, YR)
     rows = [len(one.predict(XR)) for one in blend.estimators_]
     assert rows == [442, 442] and len(blend.models_[0]) == 1
     again = clone(blend).set_params(refit=True).fit(XR, YR)
@@ -241,7 +242,7 @@ def test_early_stopping_of_a_member_stays_in_its_fold() -> None:
     boosting = hb.GradientBoostingRegressor(n_estimators=30, early_stopping=True, random_state=3)
     for kin in ({"groups": groups}, {"time": time}):
         model = hb.StackingRegressor([("boosting", boosting)], cv=2, random_state=0)
-        model.fit(XR, YR, **kin)
+        model.set_params(refit="fold_mean").fit(XR, YR, **kin)
         seed = int(np.random.RandomState(0).randint(2**31 - 1))
         splits = Splits(
             442, (seed, FOLDS_KEY), kin=Kin.read(kin.get("groups"), kin.get("time"), 442)
@@ -453,6 +454,31 @@ def test_threads_and_the_order_of_completion_do_not_matter(final: Any) -> None:
     assert model.feature_importances_.sum() == pytest.approx(1.0)
 
 
+class Late(Ridge):  # type: ignore[misc]
+    """Takes its time to be fitted."""
+
+    def __init__(self, alpha: float = 1.0, seconds: float = 0.0) -> None:
+        super().__init__(alpha)
+        self.seconds = seconds
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        time.sleep(self.seconds)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("make", [hb.StackingRegressor, hb.BlendingRegressor, hb.VotingRegressor])
+def test_a_member_that_is_late_changes_nothing(make: Any) -> None:
+    answers = []
+    for pauses in ((0.0, 0.05, 0.0), (0.05, 0.0, 0.02)):
+        members = [(f"m{i}", Late(10.0**-i, pause)) for i, pause in enumerate(pauses)]
+        model = make(members, n_jobs=3, random_state=0)
+        if make is hb.VotingRegressor:
+            model.set_params(weights="held_out")
+        answers.append((model.fit(XR, YR).predict(XR), model.weights_))
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_importances_follow_the_final_estimator() -> None:
     trees = [("a", hb.DecisionTreeRegressor(max_depth=2)), ("b", hb.DecisionTreeRegressor())]
     model = hb.StackingRegressor(trees, LinearRegression(), refit="refit", random_state=0)
@@ -467,4 +493,4 @@ def test_importances_follow_the_final_estimator() -> None:
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     hb.StackingRegressor(NUMBERS, verbose=1, cv=3).fit(XR, YR)
     shown = capsys.readouterr().err
-    assert "stacking" in shown and "6/6" in shown
+    assert "stacking" in shown and "8/8" in shown

@@ -6,7 +6,6 @@ once, weighs it anew for each tree, and makes the very trees that fitting them o
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -188,11 +187,13 @@ class RegrownTrees(Members):
         self.n_jobs = n_jobs
         size = thread_count(n_jobs, seconds)
         task = self.task
+        self.known: tuple[Any, Array | None] = (None, None)  # the last member, and where rows are
         self.stage = Stage(task.codes, task.target, task.criterion, task.rules, table.n_rows, size)
 
     def _new(self) -> Any:
         """As `Members._new`; all that the parameters of trees hold may be shared by them."""
-        member = copy.copy(self.unfitted)
+        member = object.__new__(type(self.unfitted))  # a copy would be checked like a pickle
+        vars(member).update(vars(self.unfitted))
         member.random_state = int(self.random.randint(_MOST_SEED))
         return member
 
@@ -209,7 +210,9 @@ class RegrownTrees(Members):
         least = member.min_weight_fraction_leaf * float(weight.sum())
         nodes = self.stage.grow(rows, seed, least)
         become(member, {**self.fitted, "tree_": self.task.tree(nodes)})
-        member.tree_ = member._prune(stored_tree(member), None, None, None, None)
+        tree = member.tree_ = member._prune(stored_tree(member), None, None, None, None)
+        known = None if drawn is not None else self.stage.leaves(tree, len(weight))
+        self.known = member, known
 
     def predict(self, member: Any, table: int = 0) -> Array:
         """As `Members.predict`, from the leaves that rows fall into."""
@@ -226,6 +229,8 @@ class RegrownTrees(Members):
         return shares[self._leaves(member, table)]
 
     def _leaves(self, member: Any, table: int) -> Array:
+        if table == 0 and member is self.known[0] and self.known[1] is not None:
+            return self.known[1]
         leaves = walker(stored_tree(member)).leaves(
             self.matrices[table], self.n_jobs, checked=False
         )

@@ -100,7 +100,7 @@ class BlendingClassifier(StackedClassifier, HeldBlending):
         n_jobs: int | None = None,
         passthrough: bool = False,
         verbose: Any = None,
-        refit: bool = False,
+        refit: bool = True,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
@@ -167,7 +167,7 @@ class BlendingRegressor(StackedRegressor, HeldBlending):
         n_jobs: int | None = None,
         passthrough: bool = False,
         verbose: Any = None,
-        refit: bool = False,
+        refit: bool = True,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators

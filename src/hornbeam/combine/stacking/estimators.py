@@ -101,7 +101,7 @@ class StackingClassifier(StackedClassifier, FoldedStacking):
         n_jobs: int | None = None,
         passthrough: bool = False,
         verbose: Any = None,
-        refit: str = "fold_mean",
+        refit: str = "refit",
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
@@ -171,7 +171,7 @@ class StackingRegressor(StackedRegressor, FoldedStacking):
         n_jobs: int | None = None,
         passthrough: bool = False,
         verbose: Any = None,
-        refit: str = "fold_mean",
+        refit: str = "refit",
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators

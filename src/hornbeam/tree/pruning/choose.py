@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from hornbeam.data.folds import Kin, Split, Splits, read_folds
 from hornbeam.dtypes import Array
 from hornbeam.notices import silenced
 from hornbeam.tree.pruning.cost import cut_alphas, cut_below, pruning_path
 from hornbeam.tree.pruning.functions import prune_cost_complexity, with_tree
 from hornbeam.tree.storage import stored_tree
+
+_FOLDS_KEY = 13  # tells these draws from others with the same seed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +102,8 @@ def choose_ccp_alpha(
     scoring: Any = None,
     one_standard_error: bool = False,
     max_alphas: int = 100,
+    groups: Any = None,
+    time: Any = None,
 ) -> AlphaChoice:
     """Choose `ccp_alpha` by cross-validation along the pruning path.
 
@@ -112,14 +117,19 @@ def choose_ccp_alpha(
         Not changed, and need not be fitted; its own `ccp_alpha` is not used.
     X, y, sample_weight
         As in `fit`. Weights count in the scores too, if `scoring` takes them.
-    cv : int, cross-validation generator or iterable
-        As in scikit-learn; an int means so many folds, stratified for classifiers.
+    cv : int, splitter, or iterable of pairs of row numbers
+        How many folds there are, drawn at random but always the same; they keep the shares of
+        the classes. Or a splitter as of scikit-learn.
     scoring : str or function, optional
         As in scikit-learn; by default the estimator's own score.
     one_standard_error : bool
         Take the smallest tree whose score is within one standard error of the best.
     max_alphas : int
         Try at most so many values, evenly spread over the path.
+    groups, time : array-like of shape (n_samples,), optional
+        Which rows belong together, and which come first: rows of a group are never on both sides
+        of a fold, and no row is scored by a tree that has seen rows as late. A splitter is
+        checked against both.
 
     Returns
     -------
@@ -140,13 +150,15 @@ def choose_ccp_alpha(
     if max_alphas < 2:
         raise ValueError(f"max_alphas is {max_alphas}; at least 2 values must be tried.")
     unpruned = clone(estimator).set_params(ccp_alpha=0.0)
-    full = clone(unpruned).fit(X, y, sample_weight=sample_weight)
+    kin = Kin.read(groups, time, _num_samples(X))
+    full = clone(unpruned).fit(X, y, sample_weight=sample_weight, **_said(kin))
     alphas = _between(pruning_path(stored_tree(full))[0], max_alphas)
     scorer = check_scoring(full, scoring=scoring)
-    folds = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    splits = Splits(_num_samples(X), (0, _FOLDS_KEY), _class_numbers(estimator, y), kin)
+    folds = read_folds(cv, splits, X, y, kin.groups)
     with silenced(True):  # the full tree has said what there is to say
         scores = np.array(
-            [_fold_scores(unpruned, scorer, alphas, X, y, sample_weight, *fold) for fold in folds]
+            [_fold_scores(unpruned, scorer, alphas, X, y, sample_weight, kin, f) for f in folds]
         )
     best = _last_at_least(scores.mean(axis=0), 0.0)
     slack = float(_standard_errors(scores)[best]) if one_standard_error else 0.0
@@ -155,6 +167,19 @@ def choose_ccp_alpha(
     leaves = [cut_below(stored_tree(full), cut <= alpha).n_leaves for alpha in alphas]
     pruned = prune_cost_complexity(full, chosen).set_params(ccp_alpha=chosen)
     return AlphaChoice(alphas, np.array(leaves), scores, float(alphas[best]), chosen, pruned)
+
+
+def _class_numbers(estimator: Any, y: Any) -> Array | None:
+    """Number of each row's class, if there is one for each row."""
+    if not is_classifier(estimator) or np.ndim(y) != 1:
+        return None
+    return np.unique(np.asarray(y), return_inverse=True)[1]
+
+
+def _said(kin: Kin) -> dict[str, Array]:
+    """What `fit` is told of rows that belong together."""
+    said = {"groups": kin.groups, "time": kin.time}
+    return {name: values for name, values in said.items() if values is not None}
 
 
 def _between(path: Array, most: int) -> Array:
@@ -173,23 +198,23 @@ def _fold_scores(
     X: Any,
     y: Any,
     sample_weight: Any,
-    train: Array,
-    test: Array,
+    kin: Kin,
+    fold: Split,
 ) -> list[float]:
     """Scores of one fold's tree, pruned at each alpha."""
+    train, test = np.flatnonzero(fold.learnt), np.flatnonzero(fold.held)
 
     def chosen(table: Any, rows: Array) -> Any:
         return None if table is None else _safe_indexing(table, rows)
 
-    grown = clone(unpruned).fit(
-        chosen(X, train), chosen(y, train), sample_weight=chosen(sample_weight, train)
-    )
+    weight, said = chosen(sample_weight, train), _said(kin.chosen(train))
+    grown = clone(unpruned).fit(chosen(X, train), chosen(y, train), sample_weight=weight, **said)
     cut = cut_alphas(stored_tree(grown))
-    weight = {} if sample_weight is None else {"sample_weight": chosen(sample_weight, test)}
+    more = {} if sample_weight is None else {"sample_weight": chosen(sample_weight, test)}
     X_test, y_test = chosen(X, test), chosen(y, test)
     return [
         scorer(
-            with_tree(grown, cut_below(stored_tree(grown), cut <= alpha)), X_test, y_test, **weight
+            with_tree(grown, cut_below(stored_tree(grown), cut <= alpha)), X_test, y_test, **more
         )
         for alpha in alphas
     ]
