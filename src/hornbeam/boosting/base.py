@@ -19,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
-from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
+from hornbeam.boosting.defaults import ALTERNATE, LEAF, SYMMETRIC, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import USUAL_KERNELS, GrownTree
 from hornbeam.boosting.history import TRAIN, VALIDATION, Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
+from hornbeam.boosting.listed_table import list_table, list_table_like
 from hornbeam.boosting.parameters import USUAL_PATIENCE
 from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.queries import count_rows
@@ -75,6 +76,9 @@ _HELD_KEY = 1  # tells these draws from others with the same seed
 _HARDLY = 1e-6  # of the spread of y, or of all hessians
 _HEAVY = 1e3  # times the usual weight: no longer a matter of course
 
+# How tables are coded, and others like them: with sorted lists, or for histograms.
+_TABLES: Any = ((list_table, list_table_like), (code_table, code_table_like))
+
 # Parameters that have another declaration here than in other estimators.
 COMMON = {
     "max_leaf_nodes": "boosting_leaves",
@@ -82,6 +86,7 @@ COMMON = {
     "min_samples_leaf": "boosting_samples_leaf",
     "growth": "boosting_growth",
     "max_bins": "boosting_bins",
+    "split": "boosting_split",
 }
 
 
@@ -113,6 +118,9 @@ class BaseGradientBoosting(
     colsample_bylevel: float
     colsample_bynode: float | Auto
     max_bins: int
+    split: str
+    candidates: str
+    eps: float
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
@@ -365,7 +373,8 @@ class BaseGradientBoosting(
         scale: Scale,
     ) -> Course:
         """Code the rows to learn from, and those to watch, and give them their first scores."""
-        table = code_table(
+        make, make_like = _TABLES[self.split == "histogram"]
+        table = make(
             rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
         )
         names = schema.feature_names
@@ -375,7 +384,7 @@ class BaseGradientBoosting(
         scores = self._row_scores(rows, loss, start, before, scale)
         validation = {
             name: (
-                code_table_like(table, some.matrix, self.n_jobs),
+                make_like(table, some.matrix, self.n_jobs),
                 self._row_scores(some, loss, start, before, scale),
             )
             for name, some in watched.items()
@@ -616,7 +625,7 @@ class BaseGradientBoosting(
             lambda_falls=settings.lambda_falls,
             reg_alpha=scale.of_gradients(self.reg_alpha),
             max_delta_step=float(scale.down(np.asarray(self.max_delta_step))),
-            growth=settings.growth,
+            growth=self._growth(settings),
             subsample=float(self.subsample),
             colsample_bytree=float(self.colsample_bytree),
             colsample_bylevel=float(self.colsample_bylevel),
@@ -627,6 +636,21 @@ class BaseGradientBoosting(
             monotone=monotone,
             groups=read_groups(self.interaction_constraints, schema),
             draw_number=_draw_number(schema),
+            split=self.split,
+            candidates=self.candidates,
+            eps=float(self.eps),
+        )
+
+    def _growth(self, settings: Settings) -> str:
+        """How trees are grown; symmetric ones ask questions of histograms."""
+        growth = settings.growth
+        if self.split == "histogram" or growth not in (SYMMETRIC, ALTERNATE):
+            return growth
+        if self.growth == "auto":
+            return LEAF
+        raise ValueError(
+            f"growth={growth!r} asks all nodes of a level one question of their histograms, and "
+            f"split={self.split!r} makes none: set split='histogram', or growth='level'."
         )
 
     def set_params(self, **params: Any) -> Any:
