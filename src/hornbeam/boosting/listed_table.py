@@ -15,7 +15,13 @@ import scipy.sparse
 
 from hornbeam.boosting.bundles import no_bundles
 from hornbeam.boosting.table import CodedTable
-from hornbeam.data.coding import Codes, encode_bins, encode_like, encode_ranks, midpoints
+from hornbeam.data.coding import (
+    Codes,
+    encode_bins,
+    encode_like,
+    encode_ranks,
+    midpoints,
+)
 from hornbeam.data.pages import Pages
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import MISSING_BIN, Array
@@ -77,8 +83,25 @@ class ListedTable(CodedTable):
         return layout
 
     def parting(self, least_rows: int) -> CodedTable:
-        """Features that cannot part the rows have short lists, which take no time."""
-        return self
+        """The same table, in which features that cannot part its rows are not searched."""
+        can_part = self._count_others() >= least_rows
+        if can_part.all() or not can_part.any():
+            return self
+        return replace(self, features=np.flatnonzero(can_part))
+
+    def _count_others(self) -> Array:
+        """How many rows of each feature have another code than that of zeros."""
+        codes, layout = self.codes, self.layout
+        if isinstance(codes, SparseCodes):
+            column = np.repeat(np.arange(self.n_features), np.diff(layout.column_start))
+            others = column[layout.rank != codes.zero_code[column]]
+            return np.bincount(others, minlength=self.n_features)
+        below = np.concatenate([[0], np.cumsum(codes.edges < 0.0)])
+        zero = np.diff(below[codes.edge_start])
+        ranks = layout.rank.reshape(self.n_features, -1)
+        pairs = zip(ranks, zero, codes.is_category, strict=True)
+        others = [self.n_rows if kind else np.count_nonzero(r != z) for r, z, kind in pairs]
+        return np.array(others, np.int64)
 
     def __getitem__(self, mask: Array) -> CodedTable:
         """Some of the rows, with the same ranks."""
