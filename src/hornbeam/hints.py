@@ -118,7 +118,7 @@ NOT_IN_BOOSTING = {
     "boosting_type": "'gbdt' is how it is; for 'dart' set `drop_rate`, for 'rf' take a random "
     "forest, for 'goss' set `subsample`.",
     "booster": "'gbtree' is how it is; for 'dart' set `drop_rate`.",
-    "tree_method": "Trees are grown on histograms; `max_bins` says how fine.",
+    "tree_method": "`split` says where numbers may be cut: 'histogram', 'exact' or 'approximate'.",
     "bootstrap": "`subsample` draws rows for each tree, without replacement.",
     "subsample_freq": "`subsample` draws rows for every tree.",
     "bagging_freq": "`subsample` draws rows for every tree.",

@@ -96,7 +96,7 @@ def test_constructors_are_those_of_the_peer(peer: str) -> None:
         (lambda: xgb.XGBRegressor(num_parallel_tree=5), "hornbeam.RandomForestClassifier"),
         (lambda: xgb.XGBRegressor(eval_metric="rmsee"), "eval_metric='rmsee' is not measured"),
         (lambda: xgb.XGBRegressor(early_stopping_rounds=3), "at least 1 validation dataset"),
-        (lambda: xgb.XGBRegressor(tree_method="exact"), "tree_method='hist'"),
+        (lambda: xgb.XGBRegressor(tree_method="gpu_hist"), "tree_method='hist'"),
         (lambda: lgb.LGBMRegressor(boosting_type="goss"), "set subsample and subsample_freq=1"),
         (lambda: lgb.LGBMRegressor(objective="huber"), "parts errors at a distance"),
         (lambda: lgb.LGBMRegressor(linear_tree=True), "leaves hold constants"),

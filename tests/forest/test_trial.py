@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import hornbeam as hb
+from hornbeam.data.folds import NO_KIN
 from hornbeam.forest import trial
 from hornbeam.forest.bags import Bags
 from hornbeam.forest.growing import Plantation
@@ -40,7 +41,7 @@ def task_of(forest: Any, y: Any, weight: Any = None) -> Task:
     model = forest(random_state=0)
     reader = model._reader()
     table, fitted = reader.read(FRAME, weight)
-    return model._refine(reader.task(table, y, fitted), reader, table.schema)
+    return model._refine(reader.task(table, y, fitted), reader, table.schema, 0, NO_KIN)
 
 
 def trial_of(task: Task, rows: int = N // 2, n_draws: int = N // 2) -> Trial:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hornbeam.boosting.defaults import LEAF
+from hornbeam.boosting.listed_table import ListedLayout, ListedTable
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain
-from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
+from hornbeam.boosting.table import CodedTable, DenseLayout, row_stride
 from hornbeam.data.pages import Page
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import Array
@@ -45,6 +48,7 @@ def make_table(
         n_slots=n_slots,
         most_nodes=2 * max_leaves,
         is_sparse=isinstance(codes, SparseCodes),
+        is_listed=isinstance(table, ListedTable),
     )
     settings = s.BoostSettings(
         max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
@@ -77,7 +81,7 @@ def make_table(
         monotone=np.ascontiguousarray(monotone, np.int64),
         groups=np.ascontiguousarray(groups, np.uint8).ravel(),
         draw_number=np.ascontiguousarray(draw_numbers(table, rules), np.int64),
-        default=default,
+        default=np.ascontiguousarray(default, np.int32),
         shape=shape,
         rules=settings,
         steps=steps,
@@ -102,9 +106,12 @@ def make_pages(table: CodedTable) -> list[s.BoostPage]:
     return [_make_page(page) for page in table.pages]
 
 
-def _make_page(page: Page[Layout]) -> s.BoostPage:
+def _make_page(page: Page[Any]) -> s.BoostPage:
     layout, arrays = page.codes, {}
-    if isinstance(layout, DenseLayout):
+    if isinstance(layout, ListedLayout):
+        arrays = {"rank": layout.rank, "column_start": layout.column_start}
+        arrays["column_row"] = layout.column_row
+    elif isinstance(layout, DenseLayout):
         arrays = {"by_row": layout.by_row.ravel(), "by_column": layout.by_column.ravel()}
     else:
         names = ("column_start", "column_row", "column_code")

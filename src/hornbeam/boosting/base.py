@@ -19,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.calibration import find_shifts, moved
 from hornbeam.boosting.constraints import read_groups
-from hornbeam.boosting.defaults import ALTERNATE, LEAF, Auto, Settings, Shape, settle
+from hornbeam.boosting.defaults import ALTERNATE, LEAF, SYMMETRIC, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import USUAL_KERNELS, GrownTree
 from hornbeam.boosting.history import TRAIN, VALIDATION, Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
+from hornbeam.boosting.listed_table import list_table, list_table_like
 from hornbeam.boosting.parameters import USUAL_PATIENCE
 from hornbeam.boosting.presets import preset_parameters
 from hornbeam.boosting.queries import count_rows
@@ -67,6 +68,7 @@ from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree, Trees
 
+_IN_HISTOGRAMS = "split='histogram' tells all of them apart."
 _TELL_ALL_APART = "category_split='subset' tells all of them apart."
 
 _HELD_KEY = 1  # tells these draws from others with the same seed
@@ -80,6 +82,7 @@ COMMON = {
     "min_samples_leaf": "boosting_samples_leaf",
     "growth": "boosting_growth",
     "max_bins": "boosting_bins",
+    "split": "boosting_split",
 }
 
 
@@ -111,6 +114,9 @@ class BaseGradientBoosting(
     colsample_bylevel: float
     colsample_bynode: float | Auto
     max_bins: int
+    split: str
+    candidates: str
+    eps: float
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
@@ -381,10 +387,18 @@ class BaseGradientBoosting(
             return add_facets(codes, rows.matrix, slopes, self.max_bins, seed, rows.kin)
 
         kinds = (schema.is_category, schema.n_categories)
-        table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen)
+        if self.split == "histogram":
+            make_like: Any = code_table_like
+            table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen)
+        else:
+            make_like = list_table_like
+            table = list_table(rows.matrix, *kinds, self.max_bins, self.n_jobs)
+            if isinstance(table.codes, Codes):
+                names = schema.feature_names
+                warn_of_folding(table.codes, rows.matrix, names, False, _IN_HISTOGRAMS)
         validation = {
             name: (
-                code_table_like(table, some.matrix, self.n_jobs),
+                make_like(table, some.matrix, self.n_jobs),
                 self._row_scores(some, loss, start, before, scale),
             )
             for name, some in watched.items()
@@ -627,7 +641,7 @@ class BaseGradientBoosting(
             lambda_falls=settings.lambda_falls,
             reg_alpha=scale.of_gradients(self.reg_alpha),
             max_delta_step=float(scale.down(np.asarray(self.max_delta_step))),
-            growth=settings.growth,
+            growth=self._growth(settings),
             subsample=float(self.subsample),
             colsample_bytree=float(self.colsample_bytree),
             colsample_bylevel=float(self.colsample_bylevel),
@@ -640,6 +654,21 @@ class BaseGradientBoosting(
             monotone=monotone,
             groups=read_groups(self.interaction_constraints, schema),
             draw_number=_draw_number(schema),
+            split=self.split,
+            candidates=self.candidates,
+            eps=float(self.eps),
+        )
+
+    def _growth(self, settings: Settings) -> str:
+        """How trees are grown; symmetric ones ask questions of histograms."""
+        growth = settings.growth
+        if self.split == "histogram" or growth not in (SYMMETRIC, ALTERNATE):
+            return growth
+        if self.growth == "auto":
+            return LEAF
+        raise ValueError(
+            f"growth={growth!r} asks all nodes of a level one question of their histograms, and "
+            f"split={self.split!r} makes none: set split='histogram', or growth='level'."
         )
 
     def set_params(self, **params: Any) -> Any:

@@ -31,6 +31,8 @@ from hornbeam.boosting.grower import (
     TreeGrower,
 )
 from hornbeam.boosting.leaf_rules import keep_order, leaf_values
+from hornbeam.boosting.listed import ListedGrower
+from hornbeam.boosting.listed_table import ListedTable
 from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.symmetric import SymmetricGrower
@@ -204,9 +206,10 @@ def _make_growers(
 ) -> list[BoostedGrower]:
     """One grower with all threads, or one per thread where a round has several trees."""
     n_scores = scores.loss.n_scores
-    first = BoostedGrower(table, rules, scores, n_jobs, alone=n_scores > 1, followed=followed)
+    make: Any = ListedGrower if isinstance(table, ListedTable) else BoostedGrower
+    first = make(table, rules, scores, n_jobs, alone=n_scores > 1, followed=followed)
     size = min(n_scores, paying_threads(n_jobs, first.seconds * n_scores))
-    others = [BoostedGrower(table, rules, scores, n_jobs, alone=True) for _ in range(size - 1)]
+    others = [make(table, rules, scores, n_jobs, alone=True) for _ in range(size - 1)]
     return [first, *others]
 
 

@@ -92,6 +92,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
         max_bins: int = 255,
+        split: str = "histogram",
+        candidates: str = "global",
+        eps: float = 0.03,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -135,6 +138,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.max_bins = max_bins
+        self.split = split
+        self.candidates = candidates
+        self.eps = eps
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth
@@ -270,6 +276,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
         max_bins: int = 255,
+        split: str = "histogram",
+        candidates: str = "global",
+        eps: float = 0.03,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -310,6 +319,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.max_bins = max_bins
+        self.split = split
+        self.candidates = candidates
+        self.eps = eps
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth

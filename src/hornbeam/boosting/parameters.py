@@ -143,6 +143,24 @@ PARAMETERS.update(
         "boosting_bins": Parameter(
             "int", "Bins per feature.", [Interval(Integral, 2, MAX_BINS, closed="both")]
         ),
+        "boosting_split": Parameter(
+            "{'histogram', 'exact', 'approximate'}",
+            "Where numbers may be cut. 'histogram': between bins, which are made once. 'exact': "
+            "between any two values, along sorted lists of the rows. 'approximate': at candidates "
+            "between which little of the hessian lies, see ``candidates`` and ``eps``.",
+            [StrOptions({"histogram", "exact", "approximate"})],
+        ),
+        "candidates": Parameter(
+            "{'global', 'local'}",
+            "Of ``split='approximate'``: proposed for each tree, or for each node anew.",
+            [StrOptions({"global", "local"})],
+        ),
+        "eps": Parameter(
+            "float",
+            "Of ``split='approximate'``: share of the hessian that may lie between two candidates, "
+            "so that there are about 1 / eps.",
+            [Interval(Real, 0.0, 1.0, closed="neither")],
+        ),
         "category_smooth": Parameter(
             "float or 'auto'",
             "Hessian added to each category's before categories are sorted by gradient; those that "

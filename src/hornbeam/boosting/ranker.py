@@ -83,6 +83,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
         max_bins: int = 255,
+        split: str = "histogram",
+        candidates: str = "global",
+        eps: float = 0.03,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -123,6 +126,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.max_bins = max_bins
+        self.split = split
+        self.candidates = candidates
+        self.eps = eps
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth

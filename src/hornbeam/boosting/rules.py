@@ -34,6 +34,9 @@ class BoostRules:
     monotone: Array | None = None
     groups: Array | None = None  # interaction constraints: bool (n_groups, n_features)
     draw_number: Array | None = None  # by which each feature is drawn; None: its place
+    split: str = "histogram"
+    candidates: str = "global"  # of split="approximate"
+    eps: float = 0.03
     ahead: int = 0  # nodes that are counted together ahead of their turn; 0: none is
 
 

@@ -151,7 +151,23 @@ def _dart(theirs: str, usual: float) -> Row:
     )
 
 
-_HISTOGRAMS = "trees are grown on histograms; take tree_method='hist', with up to 255 bins."
+_SPLITS = {
+    None: "histogram", "auto": "histogram", "hist": "histogram", "exact": "exact",
+    "approx": "approximate",
+}  # fmt: skip
+
+
+def _tree_method() -> Row:
+    """Their way to find splits; 'approx' has as many candidates as they have bins."""
+    row = chosen("tree_method", "split", _SPLITS, "take tree_method='hist'.")
+
+    def to(value: Any, known: Known) -> Ours:
+        ours = row.to(value, known)
+        bins = known["max_bin"] or 256
+        return ours | ({"eps": 1.0 / bins} if value == "approx" else {})
+
+    return Row("tree_method", f"{row.says} `'approx'`: `eps` is one over `max_bin`", to)
+
 
 # The parameters that the three share, in the order of XGBoost's page.
 _SHARED: tuple[Row, ...] = (
@@ -171,7 +187,7 @@ _SHARED: tuple[Row, ...] = (
         "scikit-learn."),
     _dart("rate_drop", 0.0),
     _dart("skip_drop", 0.0),
-    absent("tree_method", (None, "auto", "hist", "approx"), _HISTOGRAMS),
+    _tree_method(),
     converted("n_jobs", "the same; 0: all cores", "n_jobs", lambda v, known: v or None),
     scaled("gamma", "min_split_gain", 0.0, ", half of it, since gains have the 1/2 of the "
         "objective here", lambda known: 0.5 * softmax_ratio(known)),

@@ -323,7 +323,7 @@ def take_node(slots, at, size):
             return FINISHED
         words[WORD_NODE] = node
         mark_split(slots, table, nodes, team, node)
-        if table.shape.is_sparse and not steps.prepare_sparse(slots, node, size):
+        if bool(steps.prepare_sparse) and not steps.prepare_sparse(slots, node, size):
             continue
         atomic_store(words, WORD_FLAGS, 0)
         atomic_store(words, WORD_MOVES, 0)

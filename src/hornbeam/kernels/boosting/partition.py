@@ -188,7 +188,7 @@ def note_left(table, rows, nodes, node):
 @part
 def codes_of_split(table, nodes, team, page, node):
     """The codes that a node's rows of a page are parted by; that of a row is at (place + row)."""
-    if table.shape.is_sparse:
+    if table.shape.is_sparse or table.shape.is_listed:
         return team.column, int64(0)
     held = page_of(table, page)
     return held.by_column, table.column[nodes.feature[node]] * held.n_rows - held.start

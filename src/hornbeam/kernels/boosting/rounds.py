@@ -42,8 +42,29 @@ from hornbeam.runtime.pointers import bare
 
 
 @part
+def rank_at(table, held, row, feature):
+    """The code of one cell of a page with sorted lists: the rank of its value, -1: missing."""
+    row -= held.start
+    if not table.shape.is_sparse:
+        return int64(held.rank[feature * held.n_rows + row])
+    low, high = held.column_start[feature], held.column_start[feature + 1]
+    stop = high
+    while low < high:  # the first entry that is not before the row
+        middle = (low + high) >> 1
+        if int64(held.column_row[middle]) < row:
+            low = middle + 1
+        else:
+            high = middle
+    if low == stop or int64(held.column_row[low]) != row:
+        return int64(table.default[feature])
+    return int64(held.rank[low])
+
+
+@part
 def code_at(table, held, row, feature):
     """The code of one cell of a page."""
+    if table.shape.is_listed:
+        return rank_at(table, held, row, feature)
     row -= held.start
     if not table.shape.is_sparse:
         code = int64(held.by_row[row * table.shape.stride + table.column[feature]])
@@ -65,11 +86,11 @@ def code_at(table, held, row, feature):
 @part
 def walk(table, held, nodes, row):
     """The leaf of a row of codes in a page."""
-    node = int64(0)
+    node, missing = int64(0), int64(-1 if table.shape.is_listed else MISSING)
     while nodes.child[node] != 0:
         feature = int64(nodes.feature[node])
         code = code_at(table, held, row, feature)
-        if code == MISSING:
+        if code == missing:
             left = int64(nodes.missing_left[node])
         elif table.is_category[feature]:
             word = nodes.member[node * MEMBER_WORDS + (code >> 6)]

@@ -34,6 +34,8 @@ class BoostPage(NamedTuple):
     column_start: I8  # ... and by feature: their rows (less start) and codes
     column_row: I4
     column_code: U1
+    rank: I4  # table with sorted lists: rank[column * n_rows + row - start], missing is -1; or of
+    # the entries by feature
 
 
 class BoostShape(NamedTuple):
@@ -50,6 +52,7 @@ class BoostShape(NamedTuple):
     n_slots: int  # histograms that are kept for subtraction
     most_nodes: int  # children that are counted ahead of their turn wait beyond these
     is_sparse: bool  # there are entries instead of by_row and by_column
+    is_listed: bool  # rows are listed by value (kernels/boosting/listed.py); codes are ranks
 
 
 class BoostSettings(NamedTuple):
@@ -109,7 +112,7 @@ class BoostTable(NamedTuple):
     monotone: I8  # per feature: +1, 0, -1
     groups: U1  # interaction constraints: groups[group * n_features + feature]
     draw_number: I8  # per feature: the number by which it is drawn
-    default: U1  # per feature: the code that is not counted in sparse or shared columns
+    default: I4  # per feature: the code that is not counted in sparse or shared columns
     shape: BoostShape
     rules: BoostSettings
     steps: BoostSteps
@@ -213,7 +216,7 @@ class BoostTeam(NamedTuple):
     sort_code: I4
     prefix: I8  # per thread: gradients left of each cut of a feature, then hessians
     held: I8  # per thread: rows in each cell of a feature, and in all
-    column: U1  # codes of one feature of a sparse table, by row ...
+    column: U1  # codes of one feature of a sparse table, by row; or the side of each row ...
     holder: I4  # ... and the label of the node that holds the row
     draw: U8  # keys of features while some are drawn
     job: I4  # nodes that are worked on together: counted ahead of their turn, or asked one question
