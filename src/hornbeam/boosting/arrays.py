@@ -45,6 +45,7 @@ def make_table(
         n_slots=n_slots,
         most_nodes=2 * max_leaves,
         is_sparse=isinstance(codes, SparseCodes),
+        has_draw_weights=rules.feature_weight is not None,
     )
     settings = s.BoostSettings(
         max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
@@ -75,6 +76,7 @@ def make_table(
         monotone=np.ascontiguousarray(monotone, np.int64),
         groups=np.ascontiguousarray(groups, np.uint8).ravel(),
         draw_number=np.ascontiguousarray(draw_number, np.int64),
+        draw_weight=np.zeros(0) if rules.feature_weight is None else rules.feature_weight,
         default=default,
         shape=shape,
         rules=settings,
