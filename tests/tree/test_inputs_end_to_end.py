@@ -525,7 +525,7 @@ def test_bad_targets(trees: Any, y: Any, error: type[Exception], words: str) -> 
 def test_poisson_needs_counts() -> None:
     with pytest.raises(ValueError, match=r"negative.*Poisson regression: -1\.0"):
         Regressor(criterion="poisson").fit(SMALL, np.arange(40) - 1.0)
-    with pytest.raises(ValueError, match="Sum of y is not positive"):
+    with pytest.raises(ValueError, match="Sum of y is not strictly positive"):
         Regressor(criterion="poisson").fit(SMALL, np.zeros(40))
 
 

@@ -21,7 +21,7 @@ from hornbeam.model.kept import (
     Columns,
     Contents,
     Kept,
-    Numbers,
+    NumberArray,
     Outputs,
     Real,
     State,
@@ -140,7 +140,7 @@ class SavableBoosting(Savable):
         KeptHistory(),
         KeptEnsemble(),
         KeptLinear(),
-        Numbers("calibration_", optional=True),
+        NumberArray("calibration_", optional=True),
     )
 
     ensemble_: Ensemble
