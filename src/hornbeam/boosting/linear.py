@@ -192,19 +192,11 @@ def _of_sparse(terms: LinearTerms, coefficients: Array, matrix: Any) -> Array:
     for which, own in enumerate(coefficients):
         cells = _Cells(terms, own)
         total = np.full(matrix.shape[0], cells.intercept)
-        asked = np.flatnonzero((cells.slope != 0.0) | (cells.missing != 0.0))
-        for feature in np.union1d(asked, list(cells.tables)).astype(np.int64):
+        for feature in np.flatnonzero((cells.slope != 0.0) | (cells.missing != 0.0)):
             place = slice(matrix.indptr[feature], matrix.indptr[feature + 1])
             rows, values = matrix.indices[place], matrix.data[place]
-            if feature in cells.tables:
-                column = np.zeros(matrix.shape[0])
-                column[rows] = values
-                total += cells.of_categories(feature, column)
-            else:
-                lacks = np.isnan(values)
-                total[rows] += np.where(
-                    lacks, cells.missing[feature], values * cells.slope[feature]
-                )
+            lacks, slope = np.isnan(values), cells.slope[feature]
+            total[rows] += np.where(lacks, cells.missing[feature], values * slope)
         scores[:, which] = total
     return scores
 

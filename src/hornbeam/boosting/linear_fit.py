@@ -115,11 +115,7 @@ def lay_out(matrix: Any, schema: Schema, terms: LinearTerms | None = None) -> De
         else:
             rows, values = every, np.array(matrix[:, feature], np.float64)
         lacks = np.isnan(values)
-        if schema.is_category[feature]:
-            if sparse:
-                full = np.zeros(n_rows)
-                full[rows] = values
-                rows, values, lacks = every, full, np.isnan(full)
+        if schema.is_category[feature]:  # of a dense table: sparse ones hold numbers only
             codes = np.where(lacks, -1, values).astype(np.int64)
             order = np.argsort(codes, kind="stable").astype(np.int32)
             known, first = np.unique(codes[order], return_index=True)
