@@ -44,7 +44,7 @@ WHOLE, BLOCK = 128, 32
 _PASSES = 10_000  # of coordinate descent over a block,
 _SWEEPS = 200  # and over all blocks
 _SETTLED = 1e-10  # share of the largest coefficient by which none changes in a sweep,
-_CONVERGED = 3e-8  # or in a round: gradients are of single precision
+_CONVERGED = 1e-7  # or, over the root of the number of rows, in a round: gradients are float32
 _HALVINGS = 40
 _BARELY = 1e-13  # of the objective: less is rounding
 _DENSE = 0.5  # columns with more entries are centred as they are laid out
@@ -302,8 +302,9 @@ class _Solver:
         reach = np.abs(at[:, :-1] * spread).max(initial=0.0)
         lifted, level = np.abs(steps[:, -1]).max(), np.abs(at[:, -1]).max()
         centre = np.abs((steps[:, :-1] * self.design.shift).sum(axis=1) + steps[:, -1]).max()
+        rounding = _CONVERGED / np.sqrt(self.design.n_rows)
         return bool(
-            moved <= _CONVERGED * reach and min(lifted, centre) <= _CONVERGED * max(reach, level)
+            moved <= rounding * reach and min(lifted, centre) <= rounding * max(reach, level)
         )
 
     def _solve(self, gradient: Array, hessian: Array, at: Array, keeps: bool) -> Array:
