@@ -93,13 +93,17 @@ class KeptLinear(Kept):
     def _write(self, state: Mapping[str, Any], contents: Contents) -> None:
         linear = state[self.name]
         contents.arrays |= {f"{self.key}.{k}": v for k, v in linear.terms._asdict().items()}
-        contents.arrays[f"{self.key}.path"] = linear.path
+        contents.arrays[f"{self.key}.path"] = linear.path.ravel()
 
     def _read(self, contents: Contents, state: State) -> None:
         names = LinearTerms._fields
         fields = [take_array(contents.arrays, f"{self.key}.{name}") for name in names]
-        path = take_array(contents.arrays, f"{self.key}.path")
-        state[self.name] = LinearRounds(LinearTerms(*fields), path, state["ensemble_"].start)
+        path = np.asarray(take_array(contents.arrays, f"{self.key}.path"))
+        start = state["ensemble_"].start
+        shape = (-1, len(start), len(fields[0]) + 1)
+        if path.size % (shape[1] * shape[2]):
+            raise ModelFileError("The arrays of the linear model do not fit each other.")
+        state[self.name] = LinearRounds(LinearTerms(*fields), path.reshape(shape), start)
 
     def _check(self, cls: type, state: State) -> None:
         linear = state[self.name]
