@@ -747,7 +747,7 @@ class BaseGradientBoosting(
 
         Parameters
         ----------
-        name : {"friedman", "xgboost", "lightgbm"}
+        name : {"friedman", "xgboost", "lightgbm", "catboost"}
         **changes
             Parameters to set otherwise.
 

@@ -100,7 +100,7 @@ class KeptLinear(Kept):
         fields = [take_array(contents.arrays, f"{self.key}.{name}") for name in names]
         path = np.asarray(take_array(contents.arrays, f"{self.key}.path"))
         start = state["ensemble_"].start
-        shape = (-1, len(start), len(fields[0]) + 1)
+        shape = (-1, len(start), np.size(fields[0]) + 1)
         if path.size % (shape[1] * shape[2]):
             raise ModelFileError("The arrays of the linear model do not fit each other.")
         state[self.name] = LinearRounds(LinearTerms(*fields), path.reshape(shape), start)
