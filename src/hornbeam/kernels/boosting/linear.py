@@ -1,4 +1,4 @@
-"""Coordinate descent on a parabola: the kernels of the linear booster
+"""Coordinate descent on a parabola: the kernels of the linear booster.
 
 Columns are compressed: entries ``start[j]`` to ``start[j + 1]`` of ``row`` and ``value`` are what
 column j holds besides zeros, in ascending order of the rows. Each sum is made by one thread, entry

@@ -1,4 +1,4 @@
-"""A user's loss of several scores: its functions are handed all scores of a row at once
+"""A user's loss of several scores: its functions are handed all scores of a row at once.
 
 The slopes of a score depend on the other scores of its row, as they are before the first tree of
 the round: ``prepare`` lays them out side by side in ``scratch[row * n_scores]`` and on. Each call
