@@ -41,9 +41,10 @@ from hornbeam.losses import Loss, check_slopes
 from hornbeam.runtime.team import run_parallel, thread_count
 
 WHOLE, BLOCK = 128, 32
-_PASSES = 10_000  # of coordinate descent over a block,
-_SWEEPS = 200  # and over all blocks
-_SETTLED = 1e-10  # share of the largest coefficient by which none changes in a sweep,
+_PASSES = 10_000  # of coordinate descent over all columns at once,
+_FEW_PASSES = 10  # over one of several blocks,
+_SWEEPS = 30  # and over all blocks; the next round goes on from there
+_SETTLED = 1e-9  # share of the largest coefficient by which none changes in a sweep,
 _CONVERGED = 1e-7  # or, over the root of the number of rows, in a round: gradients are float32
 _HALVINGS = 40
 _BARELY = 1e-13  # of the objective: less is rounding
@@ -332,6 +333,7 @@ class _Solver:
                 *self.entries, hessian, change, shift, np.zeros(2, np.int64),
                 np.array([0, design.n_rows]), gradient,
             )  # fmt: skip
+        passes = _PASSES if len(self.blocks) <= 1 else _FEW_PASSES
         for _ in range(_SWEEPS):
             moved = 0.0
             for number, (first, last) in enumerate(self.blocks):
@@ -340,7 +342,7 @@ class _Solver:
                 step, reached = np.zeros(last - first), at[first:last] + change[first:last]
                 kernels.descend(
                     self.products[number], slope[first:last], reached, step,
-                    self.sign[first:last], self.penalties, _PASSES,
+                    self.sign[first:last], self.penalties, passes,
                 )  # fmt: skip
                 change[first:last] = reached + step - at[first:last]  # exactly -w at zero
                 lift = -float(np.sum(moment[first:last] * step)) / weight

@@ -110,6 +110,6 @@ def descend(product, slope, at, change, sign, penalties, most):
                     slope[k] += product[j * size + k] * step
             moved = max(moved, bend * step * step)
             reach = max(reach, bend * after * after)
-        if moved <= 1e-24 * reach:
+        if moved <= 1e-20 * reach:
             return number + 1
     return most
