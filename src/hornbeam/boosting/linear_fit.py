@@ -46,6 +46,7 @@ _FEW_PASSES = 10  # over one of several blocks,
 _SWEEPS = 30  # and over all blocks; the next round goes on from there
 _SETTLED = 1e-9  # share of the largest coefficient by which none changes in a sweep,
 _CONVERGED = 1e-7  # or, over the root of the number of rows, in a round: gradients are float32
+_CONVERGED_CLASSES = 4e-8
 _HALVINGS = 40
 _BARELY = 1e-13  # of the objective: less is rounding
 _DENSE = 0.5  # columns with more entries are centred as they are laid out
@@ -303,7 +304,8 @@ class _Solver:
         reach = np.abs(at[:, :-1] * spread).max(initial=0.0)
         lifted, level = np.abs(steps[:, -1]).max(), np.abs(at[:, -1]).max()
         centre = np.abs((steps[:, :-1] * self.design.shift).sum(axis=1) + steps[:, -1]).max()
-        rounding = _CONVERGED / np.sqrt(self.design.n_rows)
+        several = len(at) > 1  # they approach the optimum in many small steps
+        rounding = (_CONVERGED_CLASSES if several else _CONVERGED) / np.sqrt(self.design.n_rows)
         return bool(
             moved <= rounding * reach and min(lifted, centre) <= rounding * max(reach, level)
         )
