@@ -307,7 +307,7 @@ BAD_X: dict[str, tuple[Any, type[Exception], str]] = {
         ValueError,
         "several columns with the same name: 'a'. Rename",
     ),
-    "datetimes": (pd.DataFrame({"d": [DAY] * 40}), TypeError, "'d' holds dates or times.*month"),
+    "datetimes": (pd.DataFrame({"d": [DAY, 1] * 20}), TypeError, "'d' holds 1 .*to_datetime"),
     "1-D": (SMALL[:, 0], ValueError, "Expected 2D array, got 1D array instead.*[Rr]eshape"),
     "None": (None, ValueError, "Expected 2D array"),
     "ragged": ([[1.0], [1.0, 2.0]] * 20, ValueError, "row 0 has 1 values, row 1 has 2"),
