@@ -255,7 +255,7 @@ def mixed() -> tuple[pd.DataFrame, Any]:
         {
             "size": EVEN[:, 0],
             "kind": np.random.default_rng(1).choice(list("abc"), N),
-            "age": EVEN[:, 1],
+            "age": EVEN[:, 1] + 3.0,
         }
     )
     table.loc[::7, "size"] = np.nan
@@ -284,16 +284,18 @@ def test_categories_and_missing_values_are_columns_of_their_own() -> None:
     assert ours.importances("permutation", table, y).shape == (3,)
 
 
-def test_what_was_never_missing_counts_as_the_mean_or_as_nothing() -> None:
+def test_what_was_never_missing_counts_as_the_mean() -> None:
     table, y = mixed()
     model = linear().fit(table, y)
-    other = pd.DataFrame({"size": [0.5, 0.5], "kind": ["a", "new"], "age": [np.nan, 0.0]})
+    other = pd.DataFrame(
+        {"size": [0.5, 0.5], "kind": ["a", "new"], "age": [np.nan, table["age"].mean()]}
+    )
     first, second = model.predict(other)
     by_name = dict(zip(model.term_names_, model.coef_, strict=True))
-    base = model.intercept_ + 0.5 * by_name["size"]
+    base = model.intercept_ + 0.5 * by_name["size"] + table["age"].mean() * by_name["age"]
     # an unknown category is a missing one, as everywhere
     assert second == pytest.approx(base + by_name["kind is missing"])
-    assert first == pytest.approx(base + by_name["kind=a"])  # columns without gaps: fill is 0
+    assert first == pytest.approx(base + by_name["kind=a"])
 
 
 def test_sparse_tables_may_lack_values() -> None:

@@ -120,16 +120,16 @@ def lay_out(matrix: Any, schema: Schema, terms: LinearTerms | None = None) -> De
         if schema.is_category[feature]:  # of a dense table: sparse ones hold numbers only
             codes = np.where(lacks, -1, values).astype(np.int64)
             order = np.argsort(codes, kind="stable").astype(np.int32)
-            known, first = np.unique(codes[order], return_index=True)
-            for code, members in zip(known, np.split(order, first[1:]), strict=True):
+            there, first = np.unique(codes[order], return_index=True)
+            for code, members in zip(there, np.split(order, first[1:]), strict=True):
                 if code >= 0:
                     columns.append((members, np.ones(len(members))))
                     kinds.append(int(code))
         else:
-            if terms is None and lacks.any() and not lacks.all():
+            known = values[~lacks]
+            if terms is None and len(known):
                 # one by one, so that zeros that are not there change nothing
-                total = np.add.accumulate(values[~lacks])[-1]
-                fill[feature] = total / (n_rows - lacks.sum())
+                fill[feature] = np.add.accumulate(known)[-1] / (n_rows - lacks.sum())
             values[lacks] = fill[feature]
             columns.append((rows[values != 0.0], values[values != 0.0]))
             kinds.append(NUMBER)
