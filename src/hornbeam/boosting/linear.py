@@ -19,6 +19,7 @@ from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
 from hornbeam.errors import rebuilt
 from hornbeam.tree.ensemble import Ensemble
+from hornbeam.tree.storage import Trees
 
 LINEAR = "linear"  # the booster
 NUMBER, MISSING = -1, -2  # kinds of terms; others are the numbers of categories
@@ -60,7 +61,7 @@ class LinearRounds(Ensemble):
 
     def __init__(self, terms: LinearTerms, path: Any, start: Any) -> None:
         self.terms, self.path = terms, np.array(path, np.float64)
-        super().__init__([], [], len(np.atleast_1d(start)), start)
+        super().__init__(Trees.of([]), [], len(np.atleast_1d(start)), start)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt, (LinearRounds, self.terms, self.path, self.start)
