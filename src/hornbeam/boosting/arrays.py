@@ -77,12 +77,8 @@ def make_table(
         is_category=codes.is_category,
         monotone=np.ascontiguousarray(monotone, np.int64),
         groups=np.ascontiguousarray(groups, np.uint8).ravel(),
-<<<<<<< HEAD
-        draw_number=np.ascontiguousarray(draw_number, np.int64),
-        draw_weight=np.zeros(0) if rules.feature_weight is None else rules.feature_weight,
-=======
         draw_number=np.ascontiguousarray(draw_numbers(table, rules), np.int64),
->>>>>>> main
+        draw_weight=draw_weights(table, rules),
         default=default,
         shape=shape,
         rules=settings,
@@ -101,6 +97,14 @@ def draw_numbers(table: CodedTable, rules: BoostRules) -> Array:
     numbers: Array = np.empty(n_features, np.int64)
     numbers[np.lexsort((of_column[column], ~first))] = np.arange(n_features)
     return numbers
+
+
+def draw_weights(table: CodedTable, rules: BoostRules) -> Array:
+    """How likely each feature is drawn, as its column is; empty if all are alike."""
+    if rules.feature_weight is None:
+        return np.zeros(0)
+    weights: Array = rules.feature_weight[table.column_of_feature]
+    return weights
 
 
 def make_pages(table: CodedTable) -> list[s.BoostPage]:

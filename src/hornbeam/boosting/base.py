@@ -254,14 +254,10 @@ class BaseGradientBoosting(
         if not watched and self._patience is not None:
             rows, watched[VALIDATION] = self._hold_out(rows, seed)
         self._check_scoring(watched)
-<<<<<<< HEAD
         if self.booster == LINEAR:
             asked = Asked(given, valid, callbacks, before, rates)
             return self._boost_linear(asked, rows, watched, fitted, loss, scorers, scale)
-        course = self._lay_out(rows, watched, schema, loss, before, scale)
-=======
         course = self._lay_out(rows, watched, schema, loss, before, scale, seed)
->>>>>>> main
         table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
         shape = Shape(

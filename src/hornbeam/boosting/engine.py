@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.boosting.arrays import draw_numbers
+from hornbeam.boosting.arrays import draw_numbers, draw_weights
 from hornbeam.boosting.defaults import ALTERNATE, SYMMETRIC
 from hornbeam.boosting.follower import Follower
 from hornbeam.boosting.grower import (
@@ -278,33 +278,22 @@ def seed_of_tree(seed: int, number: int, which: int) -> int:
 
 def _draw_features(rules: BoostRules, table: CodedTable, seed: int) -> Array:
     """The features that a tree may ask, ascending."""
-<<<<<<< HEAD
-    weights = rules.feature_weight
-    if weights is not None:
+    features, weights = table.features, draw_weights(table, rules)
+    if len(weights):
         features = features[weights[features] > 0.0]
-=======
-    features = table.features
->>>>>>> main
     if rules.colsample_bytree == 1.0:
         return features
     kept = max(1, round(rules.colsample_bytree * len(features)))
     random = np.random.default_rng(seed)
-    if weights is None:
+    if not len(weights):
         drawn = random.permutation(len(features))[:kept]
     else:  # one after the other, in proportion to their weights (Efraimidis and Spirakis 2006)
-        order = features if rules.draw_number is None else _by_number(rules, features)
-        keys = random.standard_exponential(len(features)) / weights[order]
+        order = np.argsort(draw_numbers(table, rules)[features])
+        keys = random.standard_exponential(len(features)) / weights[features[order]]
         drawn = np.argsort(keys, kind="stable")[:kept]
     if rules.draw_number is not None:  # the same ones, in whatever order the columns are
         drawn = np.argsort(draw_numbers(table, rules)[features])[drawn]
     return features[np.sort(drawn)]
-
-
-def _by_number(rules: BoostRules, features: Array) -> Array:
-    """Features in the order of the numbers by which they are drawn."""
-    assert rules.draw_number is not None  # they have some
-    ordered: Array = features[np.argsort(rules.draw_number[features])]
-    return ordered
 
 
 def _draw_dropped(rounds: Rounds, number: int, n_before: int) -> list[int]:
