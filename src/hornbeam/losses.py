@@ -653,6 +653,7 @@ class Loss:
     metric: str
     link_name: str
     exact_hessian: bool = True
+    n_common: int = 1  # numbers per row that ``prepare`` leaves
     start_rule: Start = field(default=_start_zero, repr=False)
     target_rule: Callable[[Array, str], None] = field(default=_any_target, repr=False)
 
@@ -698,7 +699,9 @@ def check_slopes(loss: Loss, peak: SlopePeak, order: int) -> None:
             f"({peak.n_bad} of them). Check it at the ends of its range; for a built-in "
             "loss scale y and sample_weight, since slopes must stay below 3e38."
         )
-    if order == 2 and peak.least <= 0:
+    # of several scores some may be sure, with a hessian that is rounded to 0
+    sure = loss.prepare is not None and peak.hessian > 0.0 and peak.least == 0.0
+    if order == 2 and peak.least <= 0 and not sure:
         raise ValueError(
             f"The loss {loss.name!r} has second derivatives that are not positive (as small as "
             f"{peak.least:.2g}), so a Newton step is not allowed; use order=1 (gradient "
@@ -727,8 +730,8 @@ def _built_in(name: str, shown: str, n_scores: int, settings: Sequence[float]) -
         declared.metric,
         declared.link,
         declared.exact_hessian,
-        declared.start,
-        declared.check,
+        start_rule=declared.start,
+        target_rule=declared.check,
     )
 
 
@@ -822,15 +825,22 @@ def _tweedie(power: float) -> Loss:
 # --- a user's own loss -------------------------------------------------------------------------
 
 
+_LINKS_OF_ONE, _LINKS_OF_CLASSES = ("identity", "log", "logit"), ("softmax",)
+
+
 @dataclass(frozen=True)
 class OwnLoss:
-    """A loss of your own, of one score per row.
+    """A loss of your own, of one score per row, or of one per class.
 
     Give ``value``, or ``gradient`` (and best ``hessian``), as plain functions of two
     floats, ``y`` and ``score``, in the part of Python that Numba understands. What is
     missing is made of what is there: derivatives by the rules of calculus, or by differences
     (to about 1e-8 of their size) where a function is used that there is no rule for; a
     value by integrating the gradient from 0.
+
+    With ``n_scores="classes"`` they are functions of ``y``, the number of the row's class, and
+    ``scores``, an array of one score per class; ``gradient(y, scores, k)`` and ``hessian(y,
+    scores, k)`` are the derivatives by score ``k``.
 
     Parameters
     ----------
@@ -840,13 +850,15 @@ class OwnLoss:
         Its derivative by the score.
     hessian : function(y, score), optional
         The second derivative; it must be positive for ``order=2``.
-    link : {"identity", "log", "logit"}, optional
+    link : {"identity", "log", "logit", "softmax"}, optional
         From scores to predictions; by default "logit" for a classifier (where y is 0 or
-        1), else "identity".
+        1), "softmax" for one score per class, else "identity".
     start : float or "search"
         The score that boosting starts from; "search" takes the best constant.
     name : str, optional
         What the loss is called in messages and histories.
+    n_scores : {1, "classes"}
+        How many scores a row has.
 
     Examples
     --------
@@ -857,21 +869,40 @@ class OwnLoss:
     ...     return 1.0
     >>> hb.losses.OwnLoss(gradient=gradient, hessian=hessian, name="least squares").name
     'least squares'
+
+    One score per class:
+
+    >>> def squared_hinge(y, scores):
+    ...     own = scores[int(y)]
+    ...     cost = 0.0
+    ...     for k in range(len(scores)):
+    ...         if k != y:
+    ...             cost += max(0.0, 1.0 + scores[k] - own) ** 2
+    ...     return cost + 0.01 * own**2
+    >>> hb.losses.OwnLoss(squared_hinge, n_scores="classes").link is None
+    True
     """
 
-    value: Callable[[float, float], float] | None = None
-    gradient: Callable[[float, float], float] | None = None
-    hessian: Callable[[float, float], float] | None = None
+    value: Callable[..., float] | None = None
+    gradient: Callable[..., float] | None = None
+    hessian: Callable[..., float] | None = None
     link: str | None = None
     start: float | str = "search"
     name: str = ""
+    n_scores: int | str = 1
 
     def __post_init__(self) -> None:
         if self.value is None and self.gradient is None:
             raise ValueError("An OwnLoss needs value or gradient: a function of y and score.")
-        if self.link not in (None, "identity", "log", "logit"):
+        if self.n_scores not in (1, "classes"):
             raise ValueError(
-                f"link must be 'identity', 'log', 'logit' or None, but is {self.link!r}."
+                f"n_scores must be 1 or 'classes' (one per class), but is {self.n_scores!r}."
+            )
+        links = _LINKS_OF_CLASSES if self.n_scores == "classes" else _LINKS_OF_ONE
+        if self.link is not None and self.link not in links:
+            raise ValueError(
+                f"link must be {', '.join(map(repr, links))} or None for n_scores="
+                f"{self.n_scores!r}, but is {self.link!r}."
             )
         if self.start != "search" and (
             isinstance(self.start, str) or not math.isfinite(self.start)
@@ -890,11 +921,17 @@ def _own(loss: Any, task: Task, n_classes: int) -> Loss:
                 f"a {type(loss).__name__}."
             )
         loss = OwnLoss(loss)
+    if loss.n_scores == "classes":
+        return _own_of_classes(loss, task, n_classes)
     if task == "ranking" or n_classes > 2:
         what = "ranking" if task == "ranking" else f"{n_classes} classes"
+        way = (
+            "" if task == "ranking" else ", or give a function of y and all scores in "
+            "hb.losses.OwnLoss(function, n_scores='classes')"
+        )  # fmt: skip
         raise ValueError(
             f"The loss {loss.name!r} has one score per row and cannot be used for {what}; use "
-            f"one of {names(task)}."
+            f"one of {names(task)}{way}."
         )
     link = loss.link or ("logit" if task == "classification" else "identity")
     if task == "classification" and link != "logit":
@@ -916,6 +953,56 @@ def _own(loss: Any, task: Task, n_classes: int) -> Loss:
         link_name=link,
         start_rule=partial(_start_own, loss.start),
     )
+
+
+def _own_of_classes(loss: OwnLoss, task: Task, n_classes: int) -> Loss:
+    from hornbeam.kernels.boosting.own_scores import MOST_SCORES
+
+    if task != "classification":
+        raise ValueError(
+            f"The loss {loss.name!r} has one score per class, but for {task} there are no classes: "
+            "leave n_scores=1."
+        )
+    if n_classes > MOST_SCORES:
+        raise ValueError(
+            f"The loss {loss.name!r} has one score per class, and y has {n_classes} classes: "
+            f"losses of your own take at most {MOST_SCORES}. Use loss='log_loss'."
+        )
+    functions = (loss.value, loss.gradient, loss.hessian)
+    return Loss(
+        name=loss.name,
+        task=task,
+        n_scores=n_classes,
+        settings=np.array([float(n_classes)]),
+        kernels=_own_kernels(loss.name, *functions, of_classes=True),
+        leaf_rule="newton",
+        constant_hessian=False,
+        convex=False,
+        metric=loss.name,
+        link_name="softmax",
+        n_common=n_classes,
+        start_rule=partial(_start_own_of_classes, loss.start),
+    )
+
+
+def _start_own_of_classes(
+    start: float | str, loss: Loss, y: Array, weight: Array
+) -> list[float] | Array:
+    """The given score for all classes, or the best constants near the logs of the shares."""
+    if not isinstance(start, str):
+        return [float(start)] * loss.n_scores
+    guess = _start_shares(loss, y, weight)
+    classes = np.arange(float(loss.n_scores))
+    total_weight = np.bincount(y.astype(np.int64), weights=weight, minlength=loss.n_scores)
+
+    def total(scores: Array) -> float:
+        return total_loss(loss, classes, total_weight, np.repeat(scores, loss.n_scores))
+
+    with np.errstate(all="ignore"):
+        found: Array = scipy.optimize.minimize(total, guess, method="BFGS").x
+        better = total(found) <= total(guess)
+    near = np.abs(found - guess).max() <= 1e3  # else it falls for ever
+    return found if better and near else guess
 
 
 def _start_own(start: float | str, loss: Loss, y: Array, weight: Array) -> list[float]:
@@ -964,6 +1051,11 @@ _FORM = (
     "It must be made of functions of two numbers, (y, score), that return a number, in the part "
     "of Python that Numba understands."
 )
+_FORM_OF_CLASSES = (
+    "It must be made of functions value(y, scores), gradient(y, scores, k), hessian(y, scores, k) "
+    "of a number, an array and a number that return a number, in the part of Python that Numba "
+    "understands."
+)
 
 
 @cache
@@ -972,38 +1064,64 @@ def _own_kernels(
     value: Callable[..., float] | None,
     gradient: Callable[..., float] | None,
     hessian: Callable[..., float] | None,
-) -> tuple[Any, Any]:
+    of_classes: bool = False,
+) -> tuple[Any, ...]:
     """Compile a user's functions into kernels, kept on disk if they stand for themselves."""
     functions = [getattr(function, "py_func", function) for function in (value, gradient, hessian)]
-    for function in functions:
+    form = _FORM_OF_CLASSES if of_classes else _FORM
+    for place, function in enumerate(functions):
         if function is not None and not hasattr(function, "__code__"):
             raise TypeError(f"The loss {name!r} must be made of plain functions, not {function!r}.")
-        if function is not None and not takes(function, 2):
-            raise TypeError(f"The loss {name!r} does not take two numbers. {_FORM}")
+        wanted, in_words = (3, "y, scores and k") if of_classes and place else (2, "two numbers")
+        if of_classes and not place:
+            in_words = "y and scores"
+        if function is not None and not takes(function, wanted):
+            raise TypeError(f"The loss {name!r} does not take {in_words}. {form}")
     prints = ["" if function is None else fingerprint(function) for function in functions]
     known = [mark for mark in prints if mark is not None]
-    variant = "own " + " ".join(f"<{mark}>" for mark in known) if len(known) == 3 else None
+    kind = "own of classes" if of_classes else "own"
+    variant = f"{kind} " + " ".join(f"<{mark}>" for mark in known) if len(known) == 3 else None
     inner = partial(_inner, variant=variant)
-    parts = [None if f is None else inner(_with_our_exp(f)) for f in functions]
+    ours = (lambda function: function) if of_classes else _with_our_exp  # ours are of numbers only
+    parts = [None if f is None else inner(ours(f)) for f in functions]
     try:
+        if of_classes:
+            return _own_kernels_of_classes(functions, parts, variant)
         measure = make_measure(inner(_own_value(*parts[:2])), variant)
         step_address(measure)
-        return _own_fill(functions, parts, variant), measure
+        rules = [partial(_by_differences, *parts)]
+        if gradient is None or hessian is None:
+            rules.insert(0, partial(_by_calculus, functions, parts, variant))
+        return _first_that_compiles(rules, make_fill, variant), measure
     except NOT_COMPILED as error:
         given = [function for function in functions if function is not None]
         raise TypeError(
-            f"The loss {name!r} could not be compiled: {what_is_wrong(error, given)}. {_FORM}"
+            f"The loss {name!r} could not be compiled: {what_is_wrong(error, given)}. {form}"
         ) from None
 
 
-def _own_fill(functions: Sequence[Any], parts: Sequence[Any], variant: str | None) -> Any:
-    """The kernel of the slopes: as they are given, by calculus, or else by differences."""
-    rules = [_by_differences(*parts)]
+def _own_kernels_of_classes(
+    functions: Sequence[Any], parts: Sequence[Any], variant: str | None
+) -> tuple[Any, Any, Any]:
+    from hornbeam.kernels.boosting import own_scores as of
+
+    inner = partial(_inner, variant=variant)
+    measure = of.make_own_measure(inner(of.own_value(parts[0], parts[1], _NODES)), variant)
+    step_address(measure)
+    rules = [partial(of.by_differences, *parts)]
     if functions[1] is None or functions[2] is None:
-        rules.insert(0, _by_calculus(functions, parts, variant))
+        rules.insert(0, partial(of.by_calculus, functions, parts, inner))
+    return _first_that_compiles(rules, of.make_own_fill, variant), measure, of.prepare_scores
+
+
+def _first_that_compiles(
+    rules: Sequence[Callable[[], Any]], make: Callable[[Any, str | None], Any], variant: str | None
+) -> Any:
+    """The kernel of the slopes: as they are given, by calculus, or else by differences."""
     for number, rule in enumerate(rules):
-        own = None if variant is None else f"{variant} {rule.__name__}"
-        fill = make_fill(_inner(rule, own), own)
+        slopes = rule()
+        own = None if variant is None else f"{variant} {slopes.__name__}"
+        fill = make(_inner(slopes, own), own)
         try:
             step_address(fill)
         except NOT_COMPILED:
@@ -1141,7 +1259,7 @@ def _loss_rows(
         slope=np.empty(2 * n_rows if order else 0, np.float32),
         settings=loss.settings,
         groups=np.ascontiguousarray(groups, np.int64),
-        scratch=np.empty(4 * largest if prepare is None else n_rows),
+        scratch=np.empty(4 * largest if prepare is None else n_rows * loss.n_common),
         sums=np.empty(0),
         n_rows=n_rows,
         n_scores=loss.n_scores,

@@ -49,6 +49,7 @@ def make_table(
         most_nodes=2 * max_leaves,
         is_sparse=isinstance(codes, SparseCodes),
         is_listed=isinstance(table, ListedTable),
+        has_draw_weights=rules.feature_weight is not None,
     )
     settings = s.BoostSettings(
         max_depth=_UNLIMITED if rules.max_depth is None else rules.max_depth,
@@ -81,6 +82,7 @@ def make_table(
         monotone=np.ascontiguousarray(monotone, np.int64),
         groups=np.ascontiguousarray(groups, np.uint8).ravel(),
         draw_number=np.ascontiguousarray(draw_numbers(table, rules), np.int64),
+        draw_weight=draw_weights(table, rules),
         default=np.ascontiguousarray(default, np.int32),
         shape=shape,
         rules=settings,
@@ -99,6 +101,14 @@ def draw_numbers(table: CodedTable, rules: BoostRules) -> Array:
     numbers: Array = np.empty(n_features, np.int64)
     numbers[np.lexsort((of_column[column], ~first))] = np.arange(n_features)
     return numbers
+
+
+def draw_weights(table: CodedTable, rules: BoostRules) -> Array:
+    """How likely each feature is drawn, as its column is; empty if all are alike."""
+    if rules.feature_weight is None:
+        return np.zeros(0)
+    weights: Array = rules.feature_weight[table.column_of_feature]
+    return weights
 
 
 def make_pages(table: CodedTable) -> list[s.BoostPage]:

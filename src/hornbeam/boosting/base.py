@@ -9,7 +9,8 @@ import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,12 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.boosting.build import build_trees
 from hornbeam.boosting.calibration import find_shifts, moved
-from hornbeam.boosting.constraints import read_groups
+from hornbeam.boosting.constraints import read_feature_weights, read_groups
 from hornbeam.boosting.defaults import ALTERNATE, LEAF, SYMMETRIC, Auto, Settings, Shape, settle
 from hornbeam.boosting.engine import Course, Rounds, boost
 from hornbeam.boosting.grower import USUAL_KERNELS, GrownTree
 from hornbeam.boosting.history import TRAIN, VALIDATION, Watch, history_frame, plot_history
 from hornbeam.boosting.importance import importances
+from hornbeam.boosting.linear import LINEAR, LinearPredictor, LinearRounds, term_names
+from hornbeam.boosting.linear_fit import (
+    LinearCourse,
+    LinearRules,
+    boost_linear,
+    check_linear,
+    model_of_rounds,
+)
 from hornbeam.boosting.listed_table import list_table, list_table_like
 from hornbeam.boosting.parameters import USUAL_PATIENCE
 from hornbeam.boosting.presets import preset_parameters
@@ -40,8 +49,9 @@ from hornbeam.boosting.rows import (
     read_sets,
     warn_of_heaviest,
 )
-from hornbeam.boosting.rules import BoostRules
+from hornbeam.boosting.rules import BoostRules, draws_all
 from hornbeam.boosting.savable import SavableBoosting
+from hornbeam.boosting.schedule import Rate, is_auto, is_schedule, read_schedule
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.scoring import LOSS, Scorer, Scoring, WatchedRows, read_scoring, uneven
 from hornbeam.boosting.symmetric import USUAL_KERNELS as SYMMETRIC_KERNELS
@@ -97,8 +107,9 @@ class BaseGradientBoosting(
     _task: str
     _called: str  # by those whose engine this is
     loss: Any
+    booster: str
     n_estimators: int
-    learning_rate: float | Auto
+    learning_rate: Rate
     max_leaf_nodes: int | None
     max_depth: int | Auto | None
     min_samples_leaf: int | Auto
@@ -113,6 +124,7 @@ class BaseGradientBoosting(
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float | Auto
+    feature_weights: Any
     max_bins: int
     split: str
     candidates: str
@@ -210,16 +222,24 @@ class BaseGradientBoosting(
 
     def _fit(self, given: Given, valid: Mapping[str, Given], callbacks: Sequence[Any]) -> Any:
         check_params(self)
+        rates = None
+        if is_schedule(self.learning_rate):
+            rates = read_schedule(self.learning_rate, self.n_estimators)
         _check_callbacks(callbacks)
         self._check_calibration()
         before = self._kept_from_before()
         if before is None:
             forget(self)
-        become(self, self._boost(given, valid, callbacks, before))
+        become(self, self._boost(given, valid, callbacks, before, rates))
         return self
 
     def _boost(
-        self, given: Given, valid: Mapping[str, Given], callbacks: Sequence[Any], before: Any
+        self,
+        given: Given,
+        valid: Mapping[str, Given],
+        callbacks: Sequence[Any],
+        before: Any,
+        rates: list[float] | None,
     ) -> dict[str, Any]:
         """Boost; returns all fitted attributes."""
         begin(USUAL_KERNELS)
@@ -240,6 +260,9 @@ class BaseGradientBoosting(
         if not watched and self._patience is not None:
             rows, watched[VALIDATION] = self._hold_out(rows, seed)
         self._check_scoring(watched)
+        if self.booster == LINEAR:
+            asked = Asked(given, valid, callbacks, before, rates)
+            return self._boost_linear(asked, rows, watched, fitted, loss, scorers, scale)
         course = self._lay_out(rows, watched, schema, loss, before, scale, seed)
         table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
@@ -255,11 +278,13 @@ class BaseGradientBoosting(
         coded = replace(rows, matrix=table)
         growth, share, rate = self._pace(coded, loss, rules, seed, before)
         rules = replace(rules, growth=growth, colsample_bynode=share)
-        fitted["growth_"], fitted["learning_rate_"] = growth, rate
+        fitted["growth_"] = growth
+        fitted["learning_rate_"] = rate if rates is None else float(np.mean(rates))
         fitted["colsample_bynode_"] = share
+        _warn_of_idle_weights(rules)
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
-            rate,
+            rate if rates is None else rates,
             self.order,
             self.drop_rate,
             self.skip_drop,
@@ -286,7 +311,7 @@ class BaseGradientBoosting(
         if grown and all(len(tree.child) == 1 for tree in grown):
             _explain_no_split(float(grown[0].hessian[0]), course.scores, rules)
         elif grown:
-            _explain_small_steps(course, rate * rounds.n_rounds)
+            _explain_small_steps(course, rounds.distance)
         for tree in grown:
             tree.value = scale.up(tree.value, tree.child == 0)
         n_kept = watch.best_round(n_before + len(grown) // loss.n_scores)
@@ -297,6 +322,69 @@ class BaseGradientBoosting(
             fitted["calibration_"] = scale.up(self._calibrate(coded, loss, rules, all_rounds))
         told.end(lambda: fitted)
         return fitted
+
+    def _boost_linear(
+        self,
+        asked: Asked,
+        rows: TrainingRows,
+        watched: Mapping[str, TrainingRows],
+        fitted: dict[str, Any],
+        loss: Loss,
+        scorers: Mapping[str, Scorer | None],
+        scale: Scale,
+    ) -> dict[str, Any]:
+        """Boost a linear model; returns all fitted attributes."""
+        before, schema = asked.before, fitted["schema_"]
+        check_linear(self, loss)
+        penalty = 1.0 if isinstance(self.reg_lambda, str) else float(self.reg_lambda)
+        rules = LinearRules(
+            penalty, scale.of_gradients(self.reg_alpha), read_monotone(self.monotonic_cst, schema)
+        )
+        earlier = None if before is None else before.linear_.scaled(scale.down)
+        start = self._start(rows, loss) if earlier is None else earlier.start
+        course = LinearCourse(
+            rows.matrix,
+            self._row_scores(rows, loss, start, None),
+            self._offset(rows, loss),
+            {
+                name: (
+                    some.matrix,
+                    self._row_scores(some, loss, start, None),
+                    self._offset(some, loss),
+                )
+                for name, some in watched.items()
+            },
+            schema,
+            start,
+            earlier,
+        )
+        n_before = 0 if before is None else before.n_iter_
+        rate = 1.0 if is_auto(self.learning_rate) else usual_rate(self.learning_rate)
+        fitted["learning_rate_"] = rate if asked.rates is None else float(np.mean(asked.rates))
+        n_rounds = max(0, self.n_estimators - n_before)
+        rounds = Rounds(n_rounds, asked.rates or rate, self.order, first_round=n_before)
+        scoring = self._scoring(scorers, course, watched, asked.valid, fitted, scale)
+        told = Told(self, n_rounds, asked.given.X, asked.given.y, asked.given.sample_weight)
+        grown: list[Array] = []
+
+        def so_far() -> dict[str, Any]:
+            """The fitted attributes as they are after a round."""
+            return fitted | model_of_rounds(course, grown, n_before + len(grown), scale, loss)
+
+        callbacks = asked.callbacks
+        if told.listens:
+            callbacks = [*callbacks, lambda report: told.step(so_far)]
+        with self._watch(course, callbacks, before, n_before, scale, scoring) as watch:
+            boost_linear(course, rules, rounds, watch, self.n_jobs, watch.wants_train_loss, grown)
+        n_kept = watch.best_round(n_before + len(grown))
+        fitted |= model_of_rounds(course, grown, n_kept, scale, loss)
+        fitted["history_"] = watch.history()
+        told.end(lambda: fitted)
+        return fitted
+
+    def _offset(self, rows: TrainingRows, loss: Loss) -> Array | float:
+        """Scores that rows have besides those of the model."""
+        return 0.0 if rows.init_score is None else lay_out_init(rows.init_score, loss.n_scores)
 
     def _read(self, given: Given, before: Any) -> tuple[TrainingTable, dict[str, Any]]:
         """The table, and what is known before y is read, as fitted attributes."""
@@ -416,7 +504,7 @@ class BaseGradientBoosting(
     def _scoring(
         self,
         scorers: Mapping[str, Scorer | None],
-        course: Course,
+        course: Course | LinearCourse,
         watched: Mapping[str, TrainingRows],
         valid: Mapping[str, Given],
         fitted: dict[str, Any],
@@ -457,20 +545,21 @@ class BaseGradientBoosting(
 
         All are as given, as in the fit that this one continues, or tried out.
         """
-        growths, shares, given = [rules.growth], [rules.colsample_bynode], self.learning_rate
+        growths, shares = [rules.growth], [rules.colsample_bynode]
+        finds_rate, given = is_auto(self.learning_rate), usual_rate(self.learning_rate)
         draws = self.colsample_bynode == "auto" and shares[0] < 1.0
         if before is not None:
-            rate = before.learning_rate_ if given == "auto" else float(given)
+            rate = before.learning_rate_ if finds_rate else given
             share = before.colsample_bynode_ if draws else shares[0]
             return Pace(before.growth_, share, rate)
         if self.growth == "auto" and rules.growth == ALTERNATE:
             growths.append(LEAF)
-        if given != "auto":
+        if not finds_rate:
             growths = growths[-1:]  # it is not worth a trial
-        rate = USUAL_RATE if given == "auto" else float(given)
+        rate = given
         # rounds that drop others say little of those that do not, and NDCG is too rough
         untold = self.drop_rate > 0.0 or self._task == "ranking"
-        if untold or not (given == "auto" or draws):
+        if untold or not (finds_rate or draws):
             return Pace(growths[-1], shares[0], rate)
         if draws:
             shares.append(1.0)
@@ -489,7 +578,7 @@ class BaseGradientBoosting(
             return watched_losses(course, tried, self.order, seed, self.n_jobs, leader)
 
         pace = find_pace(coded, self._splits, growths, shares, losses, seed)
-        return pace if given == "auto" else pace._replace(rate=rate)
+        return pace if finds_rate else pace._replace(rate=rate)
 
     def _course(self, learnt: TrainingRows, watched: TrainingRows, loss: Loss) -> Course:
         """Some of the rows, which are coded, to learn from, and others to watch."""
@@ -529,7 +618,7 @@ class BaseGradientBoosting(
 
     def _watch(
         self,
-        course: Course,
+        course: Course | LinearCourse,
         callbacks: Sequence[Any],
         before: Any,
         n_before: int,
@@ -572,6 +661,11 @@ class BaseGradientBoosting(
             )
         if not self.warm_start or "ensemble_" not in self.__dict__:
             return None
+        if (self.booster == LINEAR) != isinstance(self.ensemble_, LinearRounds):
+            raise ValueError(
+                f"warm_start=True goes on with a model of another booster than {self.booster!r}. "
+                "Set warm_start=False, or booster as it was."
+            )
         if self.drop_rate > 0.0:
             raise ValueError(
                 f"warm_start=True does not go with drop_rate={self.drop_rate}: dropping changes "
@@ -657,6 +751,7 @@ class BaseGradientBoosting(
             split=self.split,
             candidates=self.candidates,
             eps=float(self.eps),
+            feature_weight=read_feature_weights(self.feature_weights, schema),
         )
 
     def _growth(self, settings: Settings) -> str:
@@ -694,7 +789,7 @@ class BaseGradientBoosting(
 
         Parameters
         ----------
-        name : {"friedman", "xgboost", "lightgbm"}
+        name : {"friedman", "xgboost", "lightgbm", "catboost"}
         **changes
             Parameters to set otherwise.
 
@@ -716,18 +811,31 @@ class BaseGradientBoosting(
         """The part of a table that was learnt from."""
         return X
 
-    def _scores(self, X: Any) -> Array:
-        """Scores of each row, (n_rows, n_scores)."""
+    def _scores(self, X: Any, n_rounds: int | None = None) -> Array:
+        """Scores of each row, (n_rows, n_scores), after all rounds or the first so many."""
         if "ensemble_" not in self.__dict__:
             check_is_fitted(self)
+        last = self._last_tree(n_rounds)
         name, X = self._name, self._features(X)
         if self.schema_.takes_as_is(X, name):
-            scores = self.ensemble_.scores(X, self.n_jobs)
+            scores = self.ensemble_.scores(X, self.n_jobs, last=last)
             if scores is not None:
                 return scores
-        scores = self.ensemble_.scores(self._matrix(X), self.n_jobs)
+        scores = self.ensemble_.scores(self._matrix(X), self.n_jobs, last=last)
         assert scores is not None  # there are no infinite values left
         return scores
+
+    def _last_tree(self, n_rounds: int | None) -> int | None:
+        """How many trees the first rounds have; None are all."""
+        if n_rounds is None:
+            return None
+        whole = isinstance(n_rounds, (Integral, np.integer)) and not isinstance(n_rounds, bool)
+        if not whole or not 0 <= n_rounds <= self.n_iter_:
+            raise ValueError(
+                f"n_rounds must be a whole number from 0 to the {self.n_iter_} rounds of the "
+                f"model, or None for all of them, but is {n_rounds!r:.60}."
+            )
+        return int(n_rounds) * self.ensemble_.n_scores
 
     def _matrix(self, X: Any) -> Any:
         """A table as floats without infinite values."""
@@ -749,12 +857,14 @@ class BaseGradientBoosting(
         shifts = self.__dict__.get("calibration_")
         return predictions if shifts is None else moved(predictions, shifts)
 
-    def apply(self, X: Any) -> Array:
+    def apply(self, X: Any, *, n_rounds: int | None = None) -> Array:
         """Return the leaf of each row in each tree.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        n_rounds : int, optional
+            Only those of the first so many rounds; None: of all.
 
         Returns
         -------
@@ -762,11 +872,47 @@ class BaseGradientBoosting(
         round has several trees, as with more than two classes
         """
         check_is_fitted(self)
+        self._check_trees("apply returns leaves")
+        last = self._last_tree(n_rounds)
         matrix = self._matrix(self._features(X))
-        leaves = self.ensemble_.leaves(matrix, self.n_jobs)
+        leaves = self.ensemble_.leaves(matrix, self.n_jobs, last)
         assert leaves is not None  # there are no infinite values left
         n_scores = self.ensemble_.n_scores
         return leaves if n_scores == 1 else leaves.reshape(len(leaves), -1, n_scores)
+
+    def _check_trees(self, what: str) -> None:
+        """Raise a ValueError unless there are trees."""
+        if isinstance(self.ensemble_, LinearRounds):
+            raise ValueError(
+                f"{what}, but with booster='linear' there are no trees: see coef_ and intercept_."
+            )
+
+    def _linear(self, name: str) -> LinearRounds:
+        """The linear model; without one there is no attribute of this name."""
+        if not isinstance(self.__dict__.get("ensemble_"), LinearRounds):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}: only models that are fitted with "
+                "booster='linear' do."
+            )
+        return self.ensemble_  # type: ignore[return-value]
+
+    @property
+    def coef_(self) -> Array:
+        """The coefficients of ``term_names_``; of a classifier one row per score."""
+        found = self._linear("coef_").coefficients()[:, :-1]
+        return found[0] if self._task != "classification" and len(found) == 1 else found
+
+    @property
+    def intercept_(self) -> Any:
+        """What a score is where all columns are 0; of a classifier one per score."""
+        found = self._linear("intercept_").coefficients()[:, -1]
+        alone = self._task != "classification" and len(found) == 1
+        return float(found[0]) if alone else found
+
+    @property
+    def term_names_(self) -> list[str]:
+        """What the coefficients belong to: columns, their categories, or their missing values."""
+        return term_names(self._linear("term_names_").terms, self.schema_)
 
     @property
     def trees_(self) -> Sequence[Tree]:
@@ -787,6 +933,7 @@ class BaseGradientBoosting(
         SingleTree
             Its values are what the leaves add to a score.
         """
+        self._check_trees("tree returns one of its trees")
         return SingleTree(self.trees_[number], self.schema_, "objective")
 
     @property
@@ -861,6 +1008,10 @@ class BaseGradientBoosting(
         from hornbeam.boosting.predictor import Predictor
 
         check_is_fitted(self)
+        if isinstance(self.ensemble_, LinearRounds):
+            return LinearPredictor(
+                self.ensemble_, self._linked, self.n_features_in_, getattr(self, "classes_", None)
+            )
         return Predictor(
             self.ensemble_, self._linked, self.n_features_in_, getattr(self, "classes_", None)
         )
@@ -891,6 +1042,34 @@ def _model_of(
     scores_of_trees = np.arange(len(trees)) % loss.n_scores
     ensemble = Ensemble(trees, scores_of_trees, loss.n_scores, start)
     return {"ensemble_": ensemble, "link_": loss.link_name, "n_iter_": n_rounds}
+
+
+class Asked(NamedTuple):
+    """What the user asks of a fit."""
+
+    given: Given
+    valid: Mapping[str, Given]
+    callbacks: Sequence[Any]
+    before: Any  # the estimator, if it goes on
+    rates: list[float] | None  # of a schedule
+
+
+def usual_rate(learning_rate: Any) -> float:
+    """The learning rate as far as it is one number: what is usual, as given, or a mean."""
+    if is_auto(learning_rate):
+        return USUAL_RATE
+    return USUAL_RATE if is_schedule(learning_rate) else float(learning_rate)
+
+
+def _warn_of_idle_weights(rules: BoostRules) -> None:
+    """Warn if features have weights to be drawn by, and none are drawn."""
+    weights = rules.feature_weight
+    if weights is None or not draws_all(rules) or len(set(weights[weights > 0.0])) < 2:
+        return
+    warn(
+        "feature_weights say how likely features are drawn, but every node may ask all of them: "
+        "set colsample_bytree, colsample_bylevel or colsample_bynode below 1."
+    )
 
 
 def _root_weights(trees: Trees) -> tuple[float, ...]:

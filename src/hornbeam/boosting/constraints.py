@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -35,6 +35,42 @@ def read_groups(constraint: Any, schema: Schema) -> Array | None:
     if rest.any():
         groups.append(rest)
     return np.array(groups)
+
+
+def read_feature_weights(weights: Any, schema: Schema) -> Array | None:
+    """How likely each feature is drawn, by position or by name; None if all are alike."""
+    if weights is None:
+        return None
+    if isinstance(weights, Mapping):
+        unknown = [name for name in weights if name not in schema.feature_names]
+        if unknown:
+            raise ValueError(
+                f"feature_weights names {unknown[0]!r}, which is not a column of X: "
+                f"{list(schema.feature_names)[:10]}."
+            )
+        weights = [weights.get(name, 1.0) for name in schema.feature_names]
+    try:
+        found = np.array(weights, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"feature_weights must be numbers: {error}.") from error
+    if found.shape != (schema.n_features,):
+        shape = len(found) if found.ndim == 1 else found.shape
+        raise ValueError(
+            f"feature_weights has shape {shape} but the input data X has {schema.n_features} "
+            "features: give one weight per feature, or a dict that names some."
+        )
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
+    if len(bad):
+        raise ValueError(
+            f"feature_weights gives {schema.feature_names[bad[0]]!r} the weight {found[bad[0]]}: "
+            "weights must be finite and not negative; 0 leaves a feature out."
+        )
+    if not found.any():
+        raise ValueError(
+            "feature_weights are all 0, which leaves no feature to ask: give some a positive one."
+        )
+    found = np.ldexp(found, -int(np.frexp(found.max())[1]))  # of any size, as quotients are
+    return None if (found == found[0]).all() else found
 
 
 def _position(member: Any, schema: Schema) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from hornbeam.boosting.arrays import draw_numbers
+from hornbeam.boosting.arrays import draw_numbers, draw_weights
 from hornbeam.boosting.defaults import ALTERNATE, SYMMETRIC
 from hornbeam.boosting.follower import Follower
 from hornbeam.boosting.grower import (
@@ -49,13 +49,24 @@ class Rounds:
     """How many rounds there are, and how far each goes."""
 
     n_rounds: int
-    learning_rate: float
+    learning_rate: float | Sequence[float]  # of all rounds, or of each, those before included
     order: int = 2
     drop_rate: float = 0.0
     skip_drop: float = 0.5
     seed: int = 0
     first_round: int = 0  # rounds that were boosted before
     hessians: tuple[float, ...] = ()  # of all rows, for each tree of those rounds
+
+    def rate_of(self, number: int) -> float:
+        """The learning rate of a round, counted from 0."""
+        rate = self.learning_rate
+        return rate if isinstance(rate, float) else rate[number]
+
+    @property
+    def distance(self) -> float:
+        """How far all rounds go together."""
+        first = self.first_round
+        return sum(self.rate_of(number) for number in range(first, first + self.n_rounds))
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ def boost(
         if dropped:
             _scale_rounds(result, dropped, loss.n_scores, -1.0, followers)
             scores.take_slopes(n_jobs)
-        rate = rounds.learning_rate / (1 + len(dropped))
+        rate = rounds.rate_of(number) / (1 + len(dropped))
         before = scores.score.copy() if refit else scores.score
         trees: list[Any] = [None] * loss.n_scores
         falls = _falls(hessians if falling else (), loss.n_scores)
@@ -270,11 +281,19 @@ def seed_of_tree(seed: int, number: int, which: int) -> int:
 
 def _draw_features(rules: BoostRules, table: CodedTable, seed: int) -> Array:
     """The features that a tree may ask, ascending."""
-    features = table.features
+    features, weights = table.features, draw_weights(table, rules)
+    if len(weights):
+        features = features[weights[features] > 0.0]
     if rules.colsample_bytree == 1.0:
         return features
     kept = max(1, round(rules.colsample_bytree * len(features)))
-    drawn = np.random.default_rng(seed).permutation(len(features))[:kept]
+    random = np.random.default_rng(seed)
+    if not len(weights):
+        drawn = random.permutation(len(features))[:kept]
+    else:  # one after the other, in proportion to their weights (Efraimidis and Spirakis 2006)
+        order = np.argsort(draw_numbers(table, rules)[features])
+        keys = random.standard_exponential(len(features)) / weights[features[order]]
+        drawn = np.argsort(keys, kind="stable")[:kept]
     if rules.draw_number is not None:  # the same ones, in whatever order the columns are
         drawn = np.argsort(draw_numbers(table, rules)[features])[drawn]
     return features[np.sort(drawn)]

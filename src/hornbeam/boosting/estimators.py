@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.rows import TrainingRows, read_one_column, relabel
+from hornbeam.boosting.schedule import Rate
 from hornbeam.data.folds import Splits
 from hornbeam.data.target import (
     check_length,
@@ -43,7 +44,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
     n_iter_ : int
         Rounds in the model.
     learning_rate_ : float
-        The learning rate, also where it was found (``learning_rate="auto"``).
+        The learning rate, also where it was found (``learning_rate="auto"``); of a schedule
+        the mean.
     growth_ : str
         How the trees were grown, also where that was found (``growth="auto"``).
     colsample_bynode_ : float
@@ -58,6 +60,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
     feature_names_in_ : array of str
         Only if X had names.
     feature_importances_ : array
+    coef_, intercept_, term_names_ : array, float or array, list of str
+        Only with ``booster='linear'``: the coefficients, and what they belong to. Without
+        categories and missing values these are the features.
 
     Examples
     --------
@@ -75,8 +80,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self,
         *,
         loss: Any = "squared_error",
+        booster: str = "trees",
         n_estimators: int = 100,
-        learning_rate: float | Auto = "auto",
+        learning_rate: Rate = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | Auto | None = "auto",
         min_samples_leaf: int | Auto = "auto",
@@ -91,6 +97,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
+        feature_weights: Any = None,
         max_bins: int = 255,
         split: str = "histogram",
         candidates: str = "global",
@@ -121,6 +128,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
+        self.booster = booster
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
@@ -137,6 +145,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
+        self.feature_weights = feature_weights
         self.max_bins = max_bins
         self.split = split
         self.candidates = candidates
@@ -171,18 +180,20 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         fitted["n_outputs_"] = 1
         return values, weight
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, n_rounds: int | None = None) -> Array:
         """Predict the target of each row.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        n_rounds : int, optional
+            Predict with the first so many rounds; None: with all.
 
         Returns
         -------
         array of shape (n_samples,), or (n_samples, n_quantiles) for several quantiles
         """
-        return self._flat(self._scores(X))
+        return self._flat(self._scores(X, n_rounds))
 
     def _flat(self, scores: Array) -> Array:
         predictions = self._linked(scores)
@@ -226,7 +237,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     n_iter_ : int
         Rounds in the model.
     learning_rate_ : float
-        The learning rate, also where it was found (``learning_rate="auto"``).
+        The learning rate, also where it was found (``learning_rate="auto"``); of a schedule
+        the mean.
     growth_ : str
         How the trees were grown, also where that was found (``growth="auto"``).
     colsample_bynode_ : float
@@ -238,6 +250,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     feature_names_in_ : array of str
         Only if X had names.
     feature_importances_ : array
+    coef_, intercept_, term_names_ : array, float or array, list of str
+        Only with ``booster='linear'``: the coefficients, and what they belong to. Without
+        categories and missing values these are the features.
 
     Examples
     --------
@@ -259,8 +274,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self,
         *,
         loss: Any = "log_loss",
+        booster: str = "trees",
         n_estimators: int = 100,
-        learning_rate: float | Auto = "auto",
+        learning_rate: Rate = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | Auto | None = "auto",
         min_samples_leaf: int | Auto = "auto",
@@ -275,6 +291,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
+        feature_weights: Any = None,
         max_bins: int = 255,
         split: str = "histogram",
         candidates: str = "global",
@@ -302,6 +319,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
+        self.booster = booster
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
@@ -318,6 +336,7 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
+        self.feature_weights = feature_weights
         self.max_bins = max_bins
         self.split = split
         self.candidates = candidates
@@ -377,45 +396,56 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         """Every class keeps its share."""
         return Splits(len(rows.target), random, rows.target, rows.kin)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, *, n_rounds: int | None = None) -> Array:
         """Return the scores behind the probabilities.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        n_rounds : int, optional
+            Predict with the first so many rounds; None: with all.
 
         Returns
         -------
         array of shape (n_samples,) for two classes, else (n_samples, n_scores)
         """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return self._decided(self._scores(X, n_rounds))
 
-    def predict_proba(self, X: Any) -> Array:
+    def _decided(self, scores: Array) -> Array:
+        """The scores, or of two classes by how much that of the second is ahead."""
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores[:, 1] - scores[:, 0] if self.n_classes_ == 2 else scores
+
+    def predict_proba(self, X: Any, *, n_rounds: int | None = None) -> Array:
         """Predict the probability of each class.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        n_rounds : int, optional
+            Predict with the first so many rounds; None: with all.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
         """
-        return self._linked(self._scores(X))
+        return self._linked(self._scores(X, n_rounds))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, n_rounds: int | None = None) -> Array:
         """Predict the class of each row.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        n_rounds : int, optional
+            Predict with the first so many rounds; None: with all.
 
         Returns
         -------
         array of shape (n_samples,)
         """
-        return self._likeliest(self._scores(X))
+        return self._likeliest(self._scores(X, n_rounds))
 
     def _likeliest(self, scores: Array) -> Array:
         if scores.shape[1] == 1:  # saves the exponential
@@ -462,4 +492,4 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         array of shape (n_samples,) for two classes, else (n_samples, n_scores)
         """
         for scores in self._staged_scores(X):
-            yield scores[:, 0] if scores.shape[1] == 1 else scores
+            yield self._decided(scores)

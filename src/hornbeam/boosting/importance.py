@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.linear import LinearRounds, linear_importances
 from hornbeam.dtypes import Array
 from hornbeam.tree.importance import relative_gain
 from hornbeam.tree.storage import Tree
@@ -20,6 +21,13 @@ def importances(model: Any, kind: str, X: Any, y: Any) -> Array:
     if kind == "permutation":
         return _permutation(model, X, y)
     n_features = model.n_features_in_
+    if isinstance(model.ensemble_, LinearRounds):
+        if kind != "gain":
+            raise ValueError(
+                f"importances({kind!r}) counts splits of trees, and booster='linear' has none: "
+                "take 'gain' (coefficients times standard deviations) or 'permutation'."
+            )
+        return linear_importances(model.ensemble_, n_features)
     total = np.zeros(n_features)
     for tree in model.trees_:
         inner = ~tree.is_leaf

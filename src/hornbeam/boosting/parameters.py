@@ -57,13 +57,21 @@ PARAMETERS.update(
             "Power of ``loss='tweedie'``: between 1 (Poisson) and 2 (gamma).",
             [Interval(Real, 1.0, 2.0, closed="both")],
         ),
+        "booster": Parameter(
+            "{'trees', 'linear'}",
+            "What each round adds: a tree, or a step of a linear model with the penalties "
+            "`reg_lambda` and `reg_alpha` (coordinate descent); parameters of trees are not read "
+            "then.",
+            [StrOptions({"trees", "linear"})],
+        ),
         "n_estimators": Parameter("int", "Rounds of boosting.", [COUNT]),
         "learning_rate": Parameter(
-            "float or 'auto'",
+            "float, 'auto', list of floats or function",
             "Share of each tree's step that is taken (shrinkage). 'auto': 0.06 to 0.2, as a trial "
             "on half of the rows (at most 20,000) suggests; 0.1 with fewer than 100 rows, for "
-            "ranking, and where rounds are dropped.",
-            [Interval(Real, 0.0, None, closed="neither"), _AUTO],
+            "ranking, and where rounds are dropped. A list holds one for each of `n_estimators` "
+            "rounds, a function returns that of the round it is given, counted from 0.",
+            [Interval(Real, 0.0, None, closed="neither"), _AUTO, "array-like", callable],
         ),
         "boosting_leaves": Parameter(
             "int or None",
@@ -139,6 +147,13 @@ PARAMETERS.update(
             "Share of the level's features drawn for each node. 'auto': 0.4 if there are fewer "
             "than 5,000 rows and at least 6 features, unless a trial finds 1 better; else 1.",
             [_SHARE, _AUTO],
+        ),
+        "feature_weights": Parameter(
+            "array-like or dict or None",
+            "How likely each feature is drawn where features are (``colsample_*`` below 1), in "
+            "proportion; a dict names some, the others have 1. Features of weight 0 are never "
+            "asked.",
+            ["array-like", dict, None],
         ),
         "boosting_bins": Parameter(
             "int", "Bins per feature.", [Interval(Integral, 2, MAX_BINS, closed="both")]

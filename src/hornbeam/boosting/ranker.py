@@ -12,6 +12,7 @@ from hornbeam.boosting.base import COMMON, BaseGradientBoosting
 from hornbeam.boosting.defaults import Auto
 from hornbeam.boosting.queries import QueryOrder, read_queries, take_column
 from hornbeam.boosting.rows import Given, TrainingRows, read_one_column, read_sets
+from hornbeam.boosting.schedule import Rate
 from hornbeam.data.folds import Splits
 from hornbeam.data.reader import read_table
 from hornbeam.dtypes import Array
@@ -36,7 +37,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
     n_iter_ : int
         Rounds in the model.
     learning_rate_ : float
-        The learning rate, also where it was found (``learning_rate="auto"``).
+        The learning rate, also where it was found (``learning_rate="auto"``); of a schedule
+        the mean.
     growth_ : str
         How the trees were grown, also where that was found (``growth="auto"``).
     colsample_bynode_ : float
@@ -48,6 +50,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
     feature_names_in_ : array of str
         Only if X had names.
     feature_importances_ : array
+    coef_, intercept_, term_names_ : array, float or array, list of str
+        Only with ``booster='linear'``: the coefficients, and what they belong to. Without
+        categories and missing values these are the features.
 
     Examples
     --------
@@ -66,8 +71,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self,
         *,
         loss: str = "lambdamart",
+        booster: str = "trees",
         n_estimators: int = 100,
-        learning_rate: float | Auto = "auto",
+        learning_rate: Rate = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | Auto | None = "auto",
         min_samples_leaf: int | Auto = "auto",
@@ -82,6 +88,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
+        feature_weights: Any = None,
         max_bins: int = 255,
         split: str = "histogram",
         candidates: str = "global",
@@ -109,6 +116,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
+        self.booster = booster
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
@@ -125,6 +133,7 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
+        self.feature_weights = feature_weights
         self.max_bins = max_bins
         self.split = split
         self.candidates = candidates
@@ -237,18 +246,20 @@ class GradientBoostingRanker(BaseGradientBoosting):
         queries = np.repeat(np.arange(len(sizes)), sizes)
         return Splits(len(rows.target), random, kin=rows.kin.joined(queries))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, n_rounds: int | None = None) -> Array:
         """Score each row: within a query, the larger score ranks first.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+        n_rounds : int, optional
+            Predict with the first so many rounds; None: with all.
 
         Returns
         -------
         array of shape (n_samples,)
         """
-        return self._scores(X)[:, 0]
+        return self._scores(X, n_rounds)[:, 0]
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, qid: Any = None

@@ -37,6 +37,7 @@ class BoostRules:
     split: str = "histogram"
     candidates: str = "global"  # of split="approximate"
     eps: float = 0.03
+    feature_weight: Array | None = None  # how likely each feature is drawn; None: all alike
     ahead: int = 0  # nodes that are counted together ahead of their turn; 0: none is
 
 
@@ -53,6 +54,12 @@ def most_leaves(rules: BoostRules, n_rows: int) -> int:
 def is_plain(rules: BoostRules) -> bool:
     """Whether nothing binds the values of leaves but lambda."""
     return rules.monotone is None and not rules.reg_alpha and not rules.max_delta_step
+
+
+def draws_all(rules: BoostRules) -> bool:
+    """Whether no features are drawn, neither for trees nor for levels or nodes."""
+    shares = (rules.colsample_bytree, rules.colsample_bylevel, rules.colsample_bynode)
+    return min(shares) == 1.0
 
 
 def draws_features(rules: BoostRules) -> bool:

@@ -11,11 +11,12 @@ import numpy as np
 
 from hornbeam.boosting.calibration import check_shifts
 from hornbeam.boosting.defaults import GROWTHS
+from hornbeam.boosting.linear import MISSING, LinearRounds, LinearTerms
 from hornbeam.dtypes import STAT, Array
 from hornbeam.errors import ModelFileError
 from hornbeam.losses import LINKS, OwnLoss
 from hornbeam.model.arrays import checked_array
-from hornbeam.model.entries import take
+from hornbeam.model.entries import take, take_array
 from hornbeam.model.kept import (
     Columns,
     Contents,
@@ -29,6 +30,7 @@ from hornbeam.model.kept import (
 )
 from hornbeam.model.pickles import Pickles
 from hornbeam.model.savable import Savable
+from hornbeam.model.state import finite_array
 from hornbeam.model.values import DECODERS, ENCODERS, decode_value, encode_value
 from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.savable import KeptEnsemble
@@ -81,6 +83,52 @@ class KeptHistory(Kept):
             checked_array(losses, f"history {name[:60]!r}", STAT)
 
 
+@dataclass(frozen=True)
+class KeptLinear(Kept):
+    """The rounds of a linear model, which are its ensemble."""
+
+    name: str = "linear_"
+    optional: bool = True
+
+    def _write(self, state: Mapping[str, Any], contents: Contents) -> None:
+        linear = state[self.name]
+        contents.arrays |= {f"{self.key}.{k}": v for k, v in linear.terms._asdict().items()}
+        contents.arrays[f"{self.key}.path"] = linear.path.ravel()
+
+    def _read(self, contents: Contents, state: State) -> None:
+        names = LinearTerms._fields
+        fields = [take_array(contents.arrays, f"{self.key}.{name}") for name in names]
+        path = np.asarray(take_array(contents.arrays, f"{self.key}.path"))
+        start = state["ensemble_"].start
+        shape = (-1, len(start), np.size(fields[0]) + 1)
+        if path.size % (shape[1] * shape[2]):
+            raise ModelFileError("The arrays of the linear model do not fit each other.")
+        state[self.name] = LinearRounds(LinearTerms(*fields), path.reshape(shape), start)
+
+    def _check(self, cls: type, state: State) -> None:
+        linear = state[self.name]
+        if not isinstance(linear, LinearRounds) or not isinstance(linear.terms, LinearTerms):
+            raise ModelFileError("The pickled model has a linear_ that is none.")
+        start, schema = state["ensemble_"].start, state["schema_"]
+        feature = checked_array(linear.terms.feature, "linear feature", np.int32)
+        kind = checked_array(linear.terms.kind, "linear kind", np.int32)
+        fill = finite_array(linear.terms.fill, "linear fill")
+        spread = finite_array(linear.terms.spread, "linear spread")
+        path = finite_array(linear.path, "linear path", 3)
+        n_terms, n_features = len(feature), schema.n_features
+        fits = len(kind) == len(spread) == n_terms and len(fill) == n_features
+        if not fits or path.shape[1:] != (len(start), n_terms + 1):
+            raise ModelFileError("The arrays of the linear model do not fit each other.")
+        if n_terms and not 0 <= feature.min() <= feature.max() < n_features:
+            raise ModelFileError("The linear model asks a feature that is not there.")
+        most = np.where(schema.is_category, schema.n_categories, 0)[feature]
+        listed = kind >= 0
+        if (kind < MISSING).any() or (kind[listed] >= most[listed]).any():
+            raise ModelFileError("The linear model asks a category that is not there.")
+        terms = LinearTerms(feature, kind, fill, spread)
+        state[self.name] = state["ensemble_"] = LinearRounds(terms, path, start)
+
+
 class SavableBoosting(Savable):
     """Mixin for models with an ``ensemble_`` of trees that have one value per node."""
 
@@ -91,10 +139,11 @@ class SavableBoosting(Savable):
         Whole("n_iter_", noted=True),
         Whole("seed_", noted=True),
         Real("learning_rate_", 0.0, is_open=True, noted=True),
-        Text("growth_", GROWTHS, noted=True),
-        Real("colsample_bynode_", 0.0, 1.0, is_open=True, noted=True),
+        Text("growth_", GROWTHS, noted=True, optional=True),
+        Real("colsample_bynode_", 0.0, 1.0, is_open=True, noted=True, optional=True),
         KeptHistory(),
         KeptEnsemble(),
+        KeptLinear(),
         NumberArray("calibration_", optional=True),
     )
 
@@ -115,7 +164,12 @@ class SavableBoosting(Savable):
             state.get("n_classes_"),
         )
         n_trees, n_scores = ensemble.n_trees, ensemble.n_scores
-        if n_trees != n_rounds * n_scores:
+        if isinstance(ensemble, LinearRounds):
+            if ensemble.n_rounds != n_rounds:
+                raise ModelFileError(
+                    f"The linear model has {ensemble.n_rounds} rounds, not {n_rounds}."
+                )
+        elif n_trees != n_rounds * n_scores:
             raise ModelFileError(
                 f"The model has {n_trees} trees, not {n_scores} for each of {n_rounds} rounds."
             )
@@ -127,4 +181,4 @@ class SavableBoosting(Savable):
 
 
 def _scores_of_classes(n_classes: int) -> tuple[int, ...]:
-    return (1,) if n_classes <= 2 else (n_classes, n_classes - 1)
+    return (1, 2) if n_classes <= 2 else (n_classes, n_classes - 1)

@@ -71,7 +71,7 @@ class RowScores:
         self.score.reshape(n_scores, -1)[:] = np.asarray(start).reshape(n_scores, -1)
         # of one score: those of several are taken in turn, and each grower has room for one
         self.slope = np.empty(2 * self.n_rows if n_scores == 1 else 0, np.float32)
-        self.common = np.empty(0 if loss.prepare is None else self.n_rows, STAT)
+        self.common = np.empty(0 if loss.prepare is None else self.n_rows * loss.n_common, STAT)
         self.groups = np.zeros(1, np.int64) if groups is None else groups
         self.order = order
         n_units, step = self.units()

@@ -104,7 +104,7 @@ class Scoring:
         n_scores = rows.scores.loss.n_scores
         known = self.scale.up(rows.scores.score.reshape(n_scores, -1).T)
 
-        def predict(X: Any) -> Array:
+        def predict(X: Any, n_rounds: int | None = None) -> Array:
             if count_rows(X) != len(known):
                 raise ValueError(
                     f"A function of scoring asked for predictions of {count_rows(X)} rows, but "

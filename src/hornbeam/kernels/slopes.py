@@ -9,7 +9,7 @@ steps that the boosting engine takes on chunks of rows:
 Scores are score-major: score k of row i is ``score[k * n_rows + i]``. The slopes of that
 score, one of several at a time, are ``slope[2 * i]`` (gradient) and the place behind it
 (hessian). Where they depend on the other scores of the row, a third step, ``prepare``, has
-left what all of them have in common in ``scratch[i]``. A unit is a
+left what all of them have in common in ``scratch``. A unit is a
 row; where documents are ranked it is a query, a group of neighbouring rows. Nothing is
 carried from one unit to the next, so results do not depend on the chunks.
 
@@ -194,7 +194,7 @@ def muladd(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @part
-def _key(value):
+def key_of(value):
     """An int64 in the order of the float64: its bits, the lower ones flipped if negative."""
     bits = _bits(value)
     return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
@@ -344,7 +344,7 @@ def _put(room, place, weight, order, gradient, hessian, tops):
     return (
         _larger_bits(top_gradient, first),
         _larger_bits(top_hessian, second),
-        _smaller_key(least, _key(choose(weight > 0.0, hessian, math.inf))),
+        _smaller_key(least, key_of(choose(weight > 0.0, hessian, math.inf))),
     )
 
 
@@ -380,11 +380,14 @@ def make_fill(slope: Callable[..., Any], variant: str | None) -> Any:
     def slope_of_row(y, score, settings, k, common, row):
         return slope(y, score, settings, k)
 
-    return _make_fill(slope_of_row, variant)
+    return make_fill_of_rows(slope_of_row, variant)
 
 
-def _make_fill(slope_of_row: Callable[..., Any], variant: str | None) -> Any:
-    """The loop of `make_fill` and `make_softmax_fill`."""
+def make_fill_of_rows(slope_of_row: Callable[..., Any], variant: str | None) -> Any:
+    """Kernel of a loss whose slopes may depend on what ``prepare`` has left in ``scratch``.
+
+    ``slope_of_row(y, score, settings, k, scratch, i)`` returns those of score k of row i.
+    """
 
     @inlined
     def fill_rows(rows, room, weight_step, first, last):
@@ -486,7 +489,7 @@ def make_softmax_fill(with_reference: bool, variant: str | None) -> Any:
         hessian = settings[0] * share * (1.0 - share) + TINY_HESSIAN
         return share - choose(y == float64(k + shift), 1.0, 0.0), hessian
 
-    return _make_fill(part(with_own_name(slopes_of_score, variant)), variant)
+    return make_fill_of_rows(part(with_own_name(slopes_of_score, variant)), variant)
 
 
 def make_softmax_measure(with_reference: bool, variant: str | None) -> Any:
@@ -705,9 +708,12 @@ __all__ = [
     "clip",
     "exp",
     "exp_single",
+    "key_of",
+    "load_loss",
     "log",
     "log1p",
     "make_fill",
+    "make_fill_of_rows",
     "make_measure",
     "make_rank_fill",
     "make_rank_measure",

@@ -123,10 +123,16 @@ class Ensemble:
                 return
             yield scores.copy()
 
-    def leaves(self, matrix: Any, n_jobs: int | None = None) -> Array | None:
-        """Number of each row's leaf in each tree: int32, (n_rows, n_trees); None as in `scores`."""
+    def leaves(
+        self, matrix: Any, n_jobs: int | None = None, last: int | None = None
+    ) -> Array | None:
+        """Number of each row's leaf in each tree, or the first so many of them.
+
+        Returns int32 of shape (n_rows, n_trees); None as in `scores`.
+        """
         nodes = np.empty((matrix.shape[0], self.n_trees), NODE)
-        return nodes if self._run(matrix, n_jobs, 0, self.n_trees, None, nodes) else None
+        last = self.n_trees if last is None else last
+        return nodes[:, :last] if self._run(matrix, n_jobs, 0, last, None, nodes) else None
 
     def _start_scores(self, matrix: Any) -> Array:
         scores = np.empty((matrix.shape[0], self.n_scores))

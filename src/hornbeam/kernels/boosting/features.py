@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import int64, uint64
+from numba import float64, int64, uint64
 
 from hornbeam.kernels.boosting.state import (
     NODES_AT,
@@ -13,8 +13,23 @@ from hornbeam.kernels.boosting.state import (
     load_team,
 )
 from hornbeam.kernels.boosting.steps import ChooseFeatures
+from hornbeam.kernels.slopes import key_of, log
 from hornbeam.runtime.kernel import part, step
 from hornbeam.runtime.random import derive, derive_for_feature
+
+
+@part
+def draw_key(table, key, feature):
+    """The number by which a feature is drawn: those with the smallest ones are.
+
+    Features of weights w are drawn one after the other, each time in proportion to the weights
+    of those that are left, if their numbers are -log(u) / w (Efraimidis and Spirakis 2006).
+    """
+    drawn = derive_for_feature(key, table.draw_number[feature])
+    if not table.shape.has_draw_weights:
+        return drawn >> uint64(1)
+    share = (float64(drawn >> uint64(11)) + 0.5) * 2.0**-53
+    return uint64(key_of(-log(share) / table.draw_weight[feature]))
 
 
 @part
@@ -25,7 +40,7 @@ def keep_smallest(table, team, may_ask, at, n_active, key, kept):
         feature = int64(team.active[k])
         if may_ask[at + feature]:
             allowed += 1
-            team.draw[k] = derive_for_feature(key, table.draw_number[feature]) >> uint64(1)
+            team.draw[k] = draw_key(table, key, feature)
         else:
             team.draw[k] = uint64(2**63)
     if allowed <= kept:

@@ -257,8 +257,8 @@ _UNARY: dict[Any, tuple[Callable[..., Any], ...]] = {
     _square: (np.square,),
 }
 _BINARY: dict[Any, tuple[Callable[..., Any], ...]] = {
-    _add: (operator.add,),
-    _subtract: (operator.sub,),
+    _add: (operator.add, operator.iadd),
+    _subtract: (operator.sub, operator.isub),
     _larger: (max, np.maximum),
     _smaller: (min, np.minimum),
 }
@@ -307,6 +307,7 @@ def _positive(x):
 
 
 @overload(operator.mul, jit_options=_OPTIONS)
+@overload(operator.imul, jit_options=_OPTIONS)
 def _product(a, b):
     if _is_jet(a) and _is_jet(b):
         return lambda a, b: _multiply(a, b)
@@ -318,6 +319,7 @@ def _product(a, b):
 
 
 @overload(operator.truediv, jit_options=_OPTIONS)
+@overload(operator.itruediv, jit_options=_OPTIONS)
 def _quotient(a, b):
     if _is_jet(a) and _is_jet(b):
         return lambda a, b: _multiply(a, _invert(b))

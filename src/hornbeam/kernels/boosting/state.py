@@ -53,6 +53,7 @@ class BoostShape(NamedTuple):
     most_nodes: int  # children that are counted ahead of their turn wait beyond these
     is_sparse: bool  # there are entries instead of by_row and by_column
     is_listed: bool  # rows are listed by value (kernels/boosting/listed.py); codes are ranks
+    has_draw_weights: bool
 
 
 class BoostSettings(NamedTuple):
@@ -112,6 +113,7 @@ class BoostTable(NamedTuple):
     monotone: I8  # per feature: +1, 0, -1
     groups: U1  # interaction constraints: groups[group * n_features + feature]
     draw_number: I8  # per feature: the number by which it is drawn
+    draw_weight: F8  # per feature: how much likelier than others it is drawn; empty: all alike
     default: I4  # per feature: the code that is not counted in sparse or shared columns
     shape: BoostShape
     rules: BoostSettings
