@@ -40,6 +40,7 @@ from hornbeam.boosting.rows import (
     warn_of_heaviest,
 )
 from hornbeam.boosting.rules import BoostRules
+from hornbeam.boosting.sampling import choose_sampling
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.scoring import LOSS, Scorer, Scoring, WatchedRows, read_scoring, uneven
@@ -109,6 +110,9 @@ class BaseGradientBoosting(
     growth: str
     order: int
     subsample: float
+    sampling: str
+    top_rate: float
+    other_rate: float
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float | Auto
@@ -317,6 +321,7 @@ class BaseGradientBoosting(
         if self.colsample_bynode != "auto":
             shares.append(self.colsample_bynode)
         asked = self._patience is not None or self.drop_rate > 0.0 or min(shares) < 1.0
+        asked = asked or self.sampling != "uniform"
         if self.random_state is None and not asked:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -617,7 +622,9 @@ class BaseGradientBoosting(
             reg_alpha=scale.of_gradients(self.reg_alpha),
             max_delta_step=float(scale.down(np.asarray(self.max_delta_step))),
             growth=settings.growth,
-            subsample=float(self.subsample),
+            sampling=choose_sampling(
+                self.sampling, float(self.subsample), float(self.top_rate), float(self.other_rate)
+            ),
             colsample_bytree=float(self.colsample_bytree),
             colsample_bylevel=float(self.colsample_bylevel),
             colsample_bynode=settings.colsample_bynode,

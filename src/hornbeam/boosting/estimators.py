@@ -88,6 +88,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
+        sampling: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
@@ -129,6 +132,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.growth = growth
         self.order = order
         self.subsample = subsample
+        self.sampling = sampling
+        self.top_rate = top_rate
+        self.other_rate = other_rate
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
@@ -262,6 +268,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
+        sampling: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
@@ -300,6 +309,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.growth = growth
         self.order = order
         self.subsample = subsample
+        self.sampling = sampling
+        self.top_rate = top_rate
+        self.other_rate = other_rate
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode

@@ -79,6 +79,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
+        sampling: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
@@ -117,6 +120,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.growth = growth
         self.order = order
         self.subsample = subsample
+        self.sampling = sampling
+        self.top_rate = top_rate
+        self.other_rate = other_rate
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode

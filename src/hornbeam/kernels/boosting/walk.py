@@ -1,0 +1,134 @@
+"""Rows that a tree was not grown on walk down it to their leaves.
+
+The trail of a node is where a row looks next::
+
+    trail[TRAIL * node]         (first child << 32) + column, or 0 in a leaf
+    trail[TRAIL * node + 1 ..]  256 bits: the codes of the column that go left
+
+so that numbers, categories, missing values and features that share a column are one and the same
+step. A row waits for memory at every node on its way; so many rows take a step each before any
+takes the next one, and none waits for another.
+"""
+
+from __future__ import annotations
+
+from numba import int64, types, uint64
+
+from hornbeam.kernels.boosting.nodes import goes_left
+from hornbeam.kernels.boosting.state import (
+    MEMBER_WORDS,
+    MISSING,
+    NODES_AT,
+    ROWS_AT,
+    TABLE_AT,
+    TRAIL,
+    load_nodes,
+    load_rows,
+    load_table,
+    page_of,
+)
+from hornbeam.kernels.boosting.steps import WalkRows
+from hornbeam.runtime.kernel import kernel, part, step
+from hornbeam.runtime.pointers import bare
+
+_TOGETHER = 64  # rows that take a step each before any takes the next one
+
+
+@kernel
+def lay_trails(slots, n_nodes):
+    """Lay the trails of a finished tree on a table that is not sparse."""
+    slots = bare(slots)
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    if table.shape.is_sparse:
+        return  # its rows go from entry to entry
+    for node in range(n_nodes):
+        at, child = node * TRAIL, uint64(nodes.child[node])
+        nodes.trail[at] = uint64(0)
+        if child == 0:
+            continue
+        feature = int64(nodes.feature[node])
+        nodes.trail[at] = (child << uint64(32)) + uint64(table.column[feature])
+        for word in range(MEMBER_WORDS):
+            nodes.trail[at + 1 + word] = uint64(0)
+        for code in range(256):
+            left = uint64(goes_left(table, nodes, node, feature, code))
+            nodes.trail[at + 1 + (code >> 6)] |= left << uint64(code & 63)
+
+
+@part
+def code_of_entry(table, held, row, feature):
+    """The code of one cell of a page of a sparse table."""
+    row -= held.start
+    start, stop = table.cell_start[feature], table.cell_start[feature + 1]
+    low, high = held.entry_start[row], held.entry_start[row + 1]
+    while low < high:  # the first entry that is not before the feature's cells
+        middle = (low + high) >> 1
+        if int64(held.entry_cell[middle]) < start:
+            low = middle + 1
+        else:
+            high = middle
+    if low == held.entry_start[row + 1] or int64(held.entry_cell[low]) >= stop:
+        return int64(table.default[feature])
+    code = int64(held.entry_cell[low]) - start
+    return int64(MISSING) if code == table.n_codes[feature] else code
+
+
+@part
+def walk_entries(table, held, nodes, row):
+    """The leaf of a row of a sparse table."""
+    node = int64(0)
+    while nodes.child[node] != 0:
+        feature = int64(nodes.feature[node])
+        code = code_of_entry(table, held, row, feature)
+        node = int64(nodes.child[node]) + 1 - goes_left(table, nodes, node, feature, code)
+    return node
+
+
+@part
+def walk_together(table, held, nodes, leaf, start, stop):
+    """Walk some rows of a page down; those that are in their leaves stay there."""
+    trail, by_row, stride = nodes.trail, held.by_row, table.shape.stride
+    moved = uint64(1)
+    while moved != 0:
+        moved = uint64(0)
+        at = (start - held.start) * stride
+        for row in range(start, stop):
+            node = int64(leaf[row])
+            step_at = node * TRAIL
+            there = trail[step_at]
+            code = int64(by_row[at + int64(there & uint64(0xFFFFFFFF))])
+            left = (trail[step_at + 1 + (code >> 6)] >> uint64(code & 63)) & uint64(1)
+            child = there >> uint64(32)
+            moved |= child
+            leaf[row] = int64(child + uint64(1) - left) if child != 0 else node
+            at += stride
+
+
+@part
+def find_leaves(table, rows, nodes, start, stop):
+    """Find the leaves of those rows of a chunk that are not known: of which they are negative."""
+    leaf = rows.leaf
+    for page in range(table.shape.n_pages):
+        held = page_of(table, page)
+        first, last = max(start, held.start), min(stop, held.start + held.n_rows)
+        if table.shape.is_sparse:
+            for row in range(first, last):
+                if leaf[row] < 0:
+                    leaf[row] = walk_entries(table, held, nodes, row)
+            continue
+        for row in range(first, last):
+            leaf[row] = max(leaf[row], 0)
+        while first < last:
+            end = min(first + _TOGETHER, last)
+            walk_together(table, held, nodes, leaf, first, end)
+            first = end
+
+
+@step(WalkRows)
+def walk_rows(slots, start, stop):
+    """Find the leaves of those rows of a chunk that were not drawn for the tree."""
+    table, nodes = load_table(slots, TABLE_AT), load_nodes(slots, NODES_AT)
+    find_leaves(table, load_rows(slots, ROWS_AT), nodes, start, stop)
+
+
+TRAILS_SIGNATURE = types.void(types.Array(int64, 1, "C"), int64)
