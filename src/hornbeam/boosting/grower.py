@@ -19,7 +19,7 @@ from hornbeam.boosting.defaults import ALTERNATE, LEAF
 from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain, most_leaves
-from hornbeam.boosting.sampling import RowSampler, RowSampling, Uniform, sampling_kernels
+from hornbeam.boosting.sampling import ALL_ROWS, RowSampler, RowSampling, sampling_kernels
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
 from hornbeam.boosting.units import TOO_HEAVY, choose_units
@@ -139,9 +139,7 @@ class TreeGrower:
         """Draw the rows of trees by these slopes, if the rules say so."""
         sampling, self.sampler = self.rules.sampling, None
         if sampling.draws:
-            self.sampler = RowSampler(
-                sampling, self.slots, self.words, slopes, self.size, parts
-            )
+            self.sampler = RowSampler(sampling, self.slots, self.words, slopes, self.size, parts)
 
     def row_weights(self) -> Array:
         """What each row that was drawn for the last tree weighs."""
@@ -392,7 +390,7 @@ def _kernels(
     steps: dict[str, Any],
     turn: DriverSteps = _USUAL_TURN,
     followed: bool = False,
-    sampling: RowSampling = Uniform(),  # noqa: B008  (frozen)
+    sampling: RowSampling = ALL_ROWS,
 ) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     kernels = [

@@ -30,15 +30,11 @@ _SECONDS_PER_ROW = 10e-9
 
 
 class RowSampling(Protocol):
-    """How the rows of a tree are drawn.
+    """How the rows of a tree are drawn."""
 
-    Attributes
-    ----------
-    key : int
-        What the key of a row is.
-    """
-
-    key: int
+    @property
+    def key(self) -> int:
+        """What the key of a row is."""
 
     @property
     def draws(self) -> bool:
@@ -62,6 +58,9 @@ class Uniform:
     def shares(self, counts: Array) -> Array:
         """The same for all."""
         return np.full(1, self.share)
+
+
+ALL_ROWS = Uniform()
 
 
 @dataclass(frozen=True)
@@ -235,9 +234,7 @@ class RowSampler:
     def _run(self, kernel: Any) -> None:
         self._words[:] = 0
         slots, own = self._slots, self._sample_slots
-        run_team(
-            lambda rank: kernel(slots, own, rank), self._size, self._words, self._seconds
-        )
+        run_team(lambda rank: kernel(slots, own, rank), self._size, self._words, self._seconds)
 
 
 def sampling_kernels(sampling: RowSampling) -> list[Kernel]:

@@ -16,7 +16,7 @@ from hornbeam.boosting.defaults import LEVEL
 from hornbeam.boosting.grower import GrownTree, TreeGrower, trail_words
 from hornbeam.boosting.parts import OnePart
 from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
-from hornbeam.boosting.sampling import RowSampling, Uniform, sampling_kernels
+from hornbeam.boosting.sampling import ALL_ROWS, RowSampling, sampling_kernels
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
 from hornbeam.boosting.units import make_units, unit
@@ -208,7 +208,7 @@ def _shared_steps(rules: BoostRules) -> dict[str, Any]:
 def _kernels(
     steps: dict[str, Any],
     shared: dict[str, Any],
-    sampling: RowSampling = Uniform(),  # noqa: B008  (frozen)
+    sampling: RowSampling = ALL_ROWS,
 ) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     return [
