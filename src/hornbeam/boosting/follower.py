@@ -9,7 +9,7 @@ from hornbeam.boosting.grower import SECONDS_PER_ROW, GrownTree
 from hornbeam.boosting.rules import BoostRules
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
-from hornbeam.dtypes import Array
+from hornbeam.dtypes import ROW, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.steps import BoostSteps
@@ -30,7 +30,8 @@ class Follower:
         self.seconds = table.n_rows * SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
-        self.rows = self.rows._replace(leaf=np.empty(table.n_rows, np.int32))
+        leaf, row = np.empty(table.n_rows, np.int32), np.empty(table.n_rows, ROW)
+        self.rows = self.rows._replace(leaf=leaf, row=row)
         self.team = new_team()
         self.score_slots = scores.slots(size)
         self._make_nodes(0)

@@ -137,9 +137,12 @@ class TreeGrower:
 
     def _sample_by(self, slopes: Sequence[Array], parts: Parts) -> None:
         """Draw the rows of trees by these slopes, if the rules say so."""
-        sampling, self.sampler = self.rules.sampling, None
+        sampling, self.sampler, scores = self.rules.sampling, None, self.scores
+        chosen_anew = scores.loss.leaf_rule != "newton" or scores.order == 1  # values of leaves
         if sampling.draws:
-            self.sampler = RowSampler(sampling, self.slots, self.words, slopes, self.size, parts)
+            self.sampler = RowSampler(
+                sampling, self.slots, self.words, slopes, self.size, parts, chosen_anew
+            )
 
     def row_weights(self) -> Array:
         """What each row that was drawn for the last tree weighs."""

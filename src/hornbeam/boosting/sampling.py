@@ -40,8 +40,8 @@ class RowSampling(Protocol):
     def draws(self) -> bool:
         """Whether some rows may be left out."""
 
-    def shares(self, counts: Array) -> Array:
-        """The share of each cell that is drawn; ``counts`` are its rows."""
+    def shares(self, cells: Array, counts: Array) -> Array:
+        """The shares of some ascending cells that are drawn; ``counts`` are their rows."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Uniform:
     def draws(self) -> bool:  # noqa: D102
         return self.share < 1.0
 
-    def shares(self, counts: Array) -> Array:
+    def shares(self, cells: Array, counts: Array) -> Array:
         """The same for all."""
-        return np.full(1, self.share)
+        return np.full(len(cells), self.share)
 
 
 ALL_ROWS = Uniform()
@@ -80,11 +80,11 @@ class Goss:
     def draws(self) -> bool:  # noqa: D102
         return self.top + self.other < 1.0
 
-    def shares(self, counts: Array) -> Array:
+    def shares(self, cells: Array, counts: Array) -> Array:
         """1 for the top, other / (1 - top) for the rest, something between at the border."""
         through = np.cumsum(counts[::-1])[::-1]  # rows of a cell and of those above it
-        room = self.top * through[0] - (through - counts)
-        top: Array = np.clip(room / np.maximum(counts, 1), 0.0, 1.0)
+        room = self.top * counts.sum() - (through - counts)
+        top: Array = np.clip(room / counts, 0.0, 1.0)
         return top + (1.0 - top) * (self.other / (1.0 - self.top))
 
 
@@ -105,20 +105,16 @@ class Mvs:
     def draws(self) -> bool:  # noqa: D102
         return self.share < 1.0
 
-    def shares(self, counts: Array) -> Array:
+    def shares(self, cells: Array, counts: Array) -> Array:
         """Each cell by the middle of its keys."""
-        cells = np.flatnonzero(counts)[::-1]
-        shares = np.ones(len(counts))
-        if not len(cells):
-            return shares
-        count, value = counts[cells], middle_of(cells)
+        count, value = counts[::-1], middle_of(cells[::-1])
         n_wanted = self.share * count.sum()
         above = np.cumsum(count) - count  # rows that are drawn for sure if this cell is the first
         below = np.cumsum((count * value)[::-1])[::-1]  # that is not
         with np.errstate(divide="ignore", invalid="ignore"):
             border = below / (n_wanted - above)
             first = int(np.argmax((above < n_wanted) & (value <= border)))
-            shares[cells] = np.minimum(1.0, value / border[first])
+            shares: Array = np.minimum(1.0, value / border[first])[::-1]
         return shares
 
 
@@ -165,6 +161,7 @@ class RowSampler:
         slopes: Sequence[Array],
         size: int,
         parts: Parts,
+        keeps_weights: bool,
     ) -> None:
         n_rows = len(slopes[0]) // 2
         by_key = sampling.key != k.NO_KEY
@@ -182,11 +179,12 @@ class RowSampler:
             counts=np.zeros(n_cells * size, np.int64),
             sums=np.zeros(s.LINE * size, np.int64),
             peak=np.zeros(s.LINE * size),
-            row_weight=np.ones(n_rows if by_key else 0),
+            keeps_weights=keeps_weights and by_key,
+            row_weight=np.ones(n_rows if keeps_weights and by_key else 0),
         )
         self._sample_slots = make_slots(self._sample)
         if not by_key:
-            self._set_shares(sampling.shares(self._sample.counts))
+            self._set_shares(np.zeros(1, np.int64), np.ones(1, np.int64))
 
     def draw(self, peaks: Sequence[SlopePeak]) -> None:
         """Draw rows by their slopes, of which ``peaks`` are the largest, and weigh these."""
@@ -198,7 +196,9 @@ class RowSampler:
             self._run(k.count_cells)
             total = counts.sum(axis=0)
             self.parts.add_up([total])
-            self._set_shares(self.sampling.shares(total))
+            cells = np.flatnonzero(total)
+            if len(cells):
+                self._set_shares(cells, total[cells])
         size = self._size
         self._run(lambda slots, own, rank: k.draw_rows(slots, own, rank, size))
 
@@ -211,13 +211,13 @@ class RowSampler:
 
     def row_weights(self, weight: Array) -> Array:
         """What the drawn rows weigh, if all would have these weights otherwise."""
-        return weight * self._sample.row_weight if self.reweighs else weight
+        return weight * self._sample.row_weight if self._sample.keeps_weights else weight
 
-    def _set_shares(self, shares: Array) -> None:
-        """Draw these shares of the cells, and weigh rows by one over them."""
-        limit = np.maximum(1, np.round(shares * _HASHES))
-        self._sample.limit[:] = limit
-        self._sample.weight[:] = _HASHES / limit
+    def _set_shares(self, cells: Array, counts: Array) -> None:
+        """Note which shares of the cells are drawn, and that rows weigh one over them."""
+        limit = np.maximum(1, np.round(self.sampling.shares(cells, counts) * _HASHES))
+        self._sample.limit[cells] = limit
+        self._sample.weight[cells] = _HASHES / limit
 
     def _choose_penalty(self, peaks: Sequence[SlopePeak]) -> None:
         """Choose lambda from the sums of all slopes, as whole numbers to be exact."""

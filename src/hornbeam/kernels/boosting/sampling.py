@@ -70,12 +70,13 @@ class RowSample(NamedTuple):
     n_scores: int
     key: int
     reweighs: bool  # otherwise all drawn rows count alike
+    keeps_weights: bool  # the weights of rows are asked for later
     limit: I8  # of each cell: rows with smaller hashes are drawn ...
     weight: F8  # ... and their slopes are multiplied with this
     counts: I8  # per thread: rows in each cell
     sums: I8  # per thread, at [LINE * rank]: |gradients| and hessians as whole numbers
     peak: F8  # per thread, at [LINE * rank]: the largest of both after they are weighed
-    row_weight: F8  # of each drawn row
+    row_weight: F8  # of each drawn row, if they are kept
     penalty: float = 0.0  # lambda of the key
     gradient_scale: float = 1.0  # what makes whole numbers of slopes
     hessian_scale: float = 1.0
@@ -85,16 +86,20 @@ load_sample = make_loader(RowSample)
 
 
 @part
+def add_to_key(sample, slope, row):
+    """What one score adds to the key of a row, or to its square."""
+    gradient, hessian = float64(slope[2 * row]), float64(slope[2 * row + 1])
+    if sample.key == PRODUCT:
+        return abs(gradient * hessian)
+    return gradient * gradient + sample.penalty * hessian * hessian
+
+
+@part
 def cell_of(sample, row):
     """The cell that a row falls into by its key."""
-    total = 0.0
-    for k in range(sample.n_scores):
-        slope = sample.slopes[k].slope
-        gradient, hessian = float64(slope[2 * row]), float64(slope[2 * row + 1])
-        if sample.key == PRODUCT:
-            total += abs(gradient * hessian)
-        else:
-            total += gradient * gradient + sample.penalty * hessian * hessian
+    total = add_to_key(sample, sample.slopes[0].slope, row)  # as a rule it is the only one
+    for k in range(1, sample.n_scores):
+        total += add_to_key(sample, sample.slopes[k].slope, row)
     if sample.key == NORM:
         total = math.sqrt(total)
     return int64(bits_of_single(float32(total))) >> _CELL_SHIFT
@@ -159,7 +164,8 @@ def weigh_row(sample, row, peak):
         slope[2 * row + 1] = hessian = float32(slope[2 * row + 1] * weight)
         top_gradient = max(top_gradient, abs(float64(gradient)))
         top_hessian = max(top_hessian, float64(hessian))
-    sample.row_weight[row] = weight
+    if sample.keeps_weights:
+        sample.row_weight[row] = weight
     return top_gradient, top_hessian
 
 

@@ -2,12 +2,12 @@
 
 The trail of a node is where a row looks next::
 
-    trail[TRAIL * node]         (first child << 32) + column, or 0 in a leaf
+    trail[TRAIL * node]         (first child << 32) + column, and whether its children are leaves
     trail[TRAIL * node + 1 ..]  256 bits: the codes of the column that go left
 
 so that numbers, categories, missing values and features that share a column are one and the same
 step. A row waits for memory at every node on its way; so many rows take a step each before any
-takes the next one, and none waits for another.
+takes the next one, and none waits for another. Those that have come to a leaf leave the list.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from hornbeam.kernels.boosting.steps import WalkRows
 from hornbeam.runtime.kernel import kernel, part, step
 from hornbeam.runtime.pointers import bare
 
-_TOGETHER = 64  # rows that take a step each before any takes the next one
+_TOGETHER = 512  # rows that take a step each before any takes the next one
+# Bits of the first word of a trail: the left and the right child is a leaf, then the column.
+_LEFT_IS_LEAF, _RIGHT_IS_LEAF = 31, 30
+_COLUMN_BITS = (1 << 30) - 1
 
 
 @kernel
@@ -47,7 +50,9 @@ def lay_trails(slots, n_nodes):
         if child == 0:
             continue
         feature = int64(nodes.feature[node])
-        nodes.trail[at] = (child << uint64(32)) + uint64(table.column[feature])
+        to_leaf = uint64(nodes.child[child] == 0) << uint64(_LEFT_IS_LEAF)
+        to_leaf |= uint64(nodes.child[child + uint64(1)] == 0) << uint64(_RIGHT_IS_LEAF)
+        nodes.trail[at] = (child << uint64(32)) | to_leaf | uint64(table.column[feature])
         for word in range(MEMBER_WORDS):
             nodes.trail[at + 1 + word] = uint64(0)
         for code in range(256):
@@ -85,23 +90,31 @@ def walk_entries(table, held, nodes, row):
 
 
 @part
-def walk_together(table, held, nodes, leaf, start, stop):
-    """Walk some rows of a page down; those that are in their leaves stay there."""
-    trail, by_row, stride = nodes.trail, held.by_row, table.shape.stride
-    moved = uint64(1)
-    while moved != 0:
-        moved = uint64(0)
-        at = (start - held.start) * stride
-        for row in range(start, stop):
-            node = int64(leaf[row])
-            step_at = node * TRAIL
-            there = trail[step_at]
-            code = int64(by_row[at + int64(there & uint64(0xFFFFFFFF))])
-            left = (trail[step_at + 1 + (code >> 6)] >> uint64(code & 63)) & uint64(1)
-            child = there >> uint64(32)
-            moved |= child
-            leaf[row] = int64(child + uint64(1) - left) if child != 0 else node
-            at += stride
+def walk_together(table, held, rows, nodes, start, stop):
+    """Walk those of some rows of a page down whose leaves are not known.
+
+    The list of those on their way is in the places of these rows among the rows in node order,
+    which nobody needs once the leaves of the drawn rows are noted.
+    """
+    trail, by_row, leaf, waiting = nodes.trail, held.by_row, rows.leaf, rows.row
+    stride, end = table.shape.stride, start
+    for row in range(start, stop):
+        waiting[end] = row
+        end += leaf[row] < 0
+        leaf[row] = max(leaf[row], 0)
+    if nodes.child[0] == 0:
+        return
+    while end > start:
+        last, end = end, start
+        for j in range(start, last):
+            row = int64(waiting[j])
+            at = int64(leaf[row]) * TRAIL
+            there = trail[at]
+            code = int64(by_row[(row - held.start) * stride + int64(there & uint64(_COLUMN_BITS))])
+            left = (trail[at + 1 + (code >> 6)] >> uint64(code & 63)) & uint64(1)
+            leaf[row] = int64(there >> uint64(32)) + 1 - int64(left)
+            waiting[end] = row
+            end += 1 - int64((there >> (uint64(_RIGHT_IS_LEAF) + left)) & uint64(1))
 
 
 @part
@@ -116,11 +129,9 @@ def find_leaves(table, rows, nodes, start, stop):
                 if leaf[row] < 0:
                     leaf[row] = walk_entries(table, held, nodes, row)
             continue
-        for row in range(first, last):
-            leaf[row] = max(leaf[row], 0)
         while first < last:
             end = min(first + _TOGETHER, last)
-            walk_together(table, held, nodes, leaf, first, end)
+            walk_together(table, held, rows, nodes, first, end)
             first = end
 
 
