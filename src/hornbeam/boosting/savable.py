@@ -20,7 +20,7 @@ from hornbeam.model.kept import (
     Columns,
     Contents,
     Kept,
-    Numbers,
+    NumberArray,
     Outputs,
     Real,
     State,
@@ -95,7 +95,7 @@ class SavableBoosting(Savable):
         Real("colsample_bynode_", 0.0, 1.0, is_open=True, noted=True),
         KeptHistory(),
         KeptEnsemble(),
-        Numbers("calibration_", optional=True),
+        NumberArray("calibration_", optional=True),
     )
 
     ensemble_: Ensemble
