@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks import datasets, metrics, shared
-from benchmarks.boosters import HORNBEAM, ROUNDS, Library, Setup, installed, threads
+from benchmarks.boosters import HORNBEAM, LIBRARIES, ROUNDS, Library, Setup, installed, threads
 from benchmarks.datasets import DataSet
 from benchmarks.harness import Options
 from benchmarks.kept import Figures, Kept, shapes, version
@@ -117,12 +117,19 @@ def _bytes(name: str) -> int:
     return sum(path.stat().st_size for path in (datasets.data_folder() / name).iterdir())
 
 
-def rows_on(data: SharedSet, options: Options) -> list[Row]:
+def rows_on(
+    data: SharedSet,
+    options: Options,
+    case: str = "boosting_quality",
+    names: Sequence[str] = tuple(LIBRARIES),
+    n_seeds: int | None = None,
+) -> list[Row]:
     """Compare the libraries on one set."""
-    seeds = [data.folds(seed) for seed in range(options.size(N_SEEDS, 2))]
+    n_seeds = options.size(N_SEEDS, 2) if n_seeds is None else n_seeds
+    seeds = [data.folds(seed) for seed in range(n_seeds)]
     first_split = seeds[0][0]
-    libraries = [library for library in installed(options) if library.can(first_split)]
-    kept = Kept("boosting_quality", data.name, options)
+    libraries = [library for library in installed(options, names) if library.can(first_split)]
+    kept = Kept(case, data.name, options)
     known = {library.name: figures(library, seeds, kept, options) for library in libraries}
     first, second = METRICS[data.task]
     title = first_split.name

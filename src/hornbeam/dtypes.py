@@ -16,6 +16,9 @@ import numpy as np
 BIN: Final = np.uint8
 MISSING_BIN: Final = 255
 MAX_BINS: Final = 255
+# What all codes of a column say of its categories together (see `data.facets`).
+JOINT_CODE: Final = np.uint16
+MAX_JOINT_CODES: Final = 2**16
 # Exact split finding works on ranks of the distinct values. Four bytes hold any rank
 # of a table with up to 2**31 - 1 rows.
 RANK: Final = np.uint32

@@ -85,6 +85,8 @@ OTHER_NAMES: dict[str, tuple[Ours, ...]] = {
     "cat_features": (_CATEGORIES,),
     "cat_smooth": (Ours("category_smooth"),),
     "cat_l2": (Ours("category_l2"),),
+    "max_cat_threshold": (Ours("category_limit"),),
+    "min_data_per_group": (Ours("category_rows"),),
     "rate_drop": (_DROP,),
     "dropout_rate": (_DROP,),
     "verbosity": (Ours("verbose"),),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import (
     Interval,
     RealNotInt,
@@ -238,7 +239,18 @@ def constraints_of(estimator: type) -> dict[str, list[Any]]:
 
 def check_params(estimator: Any) -> None:
     """Raise an error that names the parameter, its value and what it may be."""
-    check_values(type(estimator), estimator.get_params(deep=False))
+    cls: Any = type(estimator)
+    if getattr(cls, "get_params", None) is not BaseEstimator.get_params:
+        values = estimator.get_params(deep=False)
+    else:  # the same, without reading the signature of the class again for every fit
+        values = {name: getattr(estimator, name) for name in _names_of(cls)}
+    check_values(cls, values)
+
+
+@functools.lru_cache(maxsize=256)
+def _names_of(cls: Any) -> tuple[str, ...]:
+    """The names of the parameters of an estimator class."""
+    return tuple(cls._get_param_names())
 
 
 def check_values(cls: Any, values: Mapping[str, Any]) -> None:

@@ -328,6 +328,8 @@ REFUSED: dict[str, list[Any]] = {
     "category_split": ["all"],
     "category_smooth": [-1, NAN],
     "category_l2": [-1, NAN],
+    "category_limit": [0, 1.5, NAN],
+    "category_rows": [-1, 1.5, None, NAN],
     "unseen": ["guess"],
     "drop_rate": [-0.1, 1.1, NAN],
     "skip_drop": [-0.1, 1.1, NAN],

@@ -138,10 +138,24 @@ class Oracle:
         order = common[np.argsort(keys, kind="stable")]
         some = MISSING in present
         all_sorted = len(common) == len(present) and not one_by_one
+        passed, n_left = 0.0, 0.0
         for place in range(len(order) - 1 if all_sorted else len(order)):
             left = set(order[place : place + 1] if one_by_one else order[: place + 1])
+            passed, n_left = passed + seem[order[place]], n_left + seem[order[place]]
+            if not gentle and passed < self.rules.category_rows:
+                continue
+            passed = 0.0
+            if not gentle and self.breaks_limits(
+                len(left), len(present), sum(seem.values()) - n_left
+            ):
+                continue
             side = int(MISSING in left) if some else None
             yield left, side, 0.0 if gentle else self.rules.category_l2
+
+    def breaks_limits(self, n_left: int, n_present: int, rows_right: float) -> bool:
+        limit = self.rules.category_limit
+        too_many = limit is not None and min(n_left, n_present - n_left) > limit
+        return too_many or rows_right < self.rules.category_rows
 
     # growing
 
@@ -415,6 +429,7 @@ def test_logistic_hessians_of_all_sizes() -> None:
 
 
 @pytest.mark.mission("X1")
+@pytest.mark.mission("L6")
 @pytest.mark.parametrize("category_split", ["subset", "one_vs_rest"])
 def test_categories(category_split: str) -> None:
     def check(rng: Any) -> None:
@@ -424,6 +439,8 @@ def test_categories(category_split: str) -> None:
             category_split=category_split,
             category_smooth=float(rng.choice([0.0, 2.0, 10.0])),
             category_l2=float(rng.choice([0.0, 1.0, 10.0])),
+            category_limit=rng.choice([None, 1, 2, 3]),
+            category_rows=int(rng.choice([0, 0, 3, 9])),
             **random_rules(rng),
         )
         compare(model, X, random_target(rng, n), random_weights(rng, n))

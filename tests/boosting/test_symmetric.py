@@ -91,8 +91,17 @@ class Oracle:
         common = [i for i, n in enumerate(counts) if n >= smooth]
         keys = [sums[i][0][score] / (sums[i][1][score] + smooth) for i in common]
         order = present[np.array(common, int)[np.argsort(keys, kind="stable")]]
+        limit, passed, n_left = self.rules.category_limit or math.inf, 0, 0
         for place in range(len(order)):
             left = order[place : place + 1] if alone else order[: place + 1]
+            here = counts[present == order[place]][0]
+            passed, n_left = passed + here, n_left + here
+            if not gentle and passed < self.rules.category_rows:
+                continue
+            passed, smaller = 0, min(len(left), len(present) - len(left))
+            too_few = counts.sum() - n_left < self.rules.category_rows
+            if not gentle and (smaller > limit or too_few):
+                continue
             yield np.isin(code, left), 0.0 if gentle else self.rules.category_l2
 
     def grow(self) -> None:
@@ -196,6 +205,8 @@ def rules_of(rng: Any) -> dict[str, Any]:
         "min_split_gain": float(rng.choice([0.0, 0.0, 0.2])),
         "reg_lambda": float(rng.choice([0.5, 1.0, 3.0])),
         "category_smooth": float(rng.choice([0.0, 2.0, 5.0])),
+        "category_limit": rng.choice([None, 1, 2, 3]),
+        "category_rows": int(rng.choice([0, 0, 3, 9])),
         "category_split": str(rng.choice(["subset", "one_vs_rest"])),
         "colsample_bynode": 1.0,
         "n_jobs": 1,
@@ -204,6 +215,7 @@ def rules_of(rng: Any) -> dict[str, Any]:
 
 @pytest.mark.quick
 @pytest.mark.mission("X1")
+@pytest.mark.mission("L6")
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("n_classes", [0, 2, 4])
 def test_trees_are_those_of_the_formulas(seed: int, n_classes: int) -> None:

@@ -195,12 +195,21 @@ TINY: dict[str, Callable[[], Any]] = {
     "planes": lambda: hb.IsolationForest(
         n_estimators=1, max_samples=3, extension_level=1, random_state=0
     ).fit(GRID),
+    "forest": lambda: hb.RandomForestClassifier(
+        n_estimators=2, max_depth=1, min_samples_split=2, random_state=0
+    ).fit(FEW_ROWS, [0, 1] * 4),
+    "adaboost": lambda: hb.AdaBoostRegressor(n_estimators=2, random_state=0).fit(
+        FEW_ROWS, [0.0, 1.0] * 4
+    ),
+    "stack": lambda: hb.StackingClassifier(
+        [("tree", hb.DecisionTreeClassifier(max_depth=1))], cv=2, random_state=0
+    ).fit(FEW_ROWS, [0, 1] * 4),
 }
 
 
 @pytest.mark.parametrize("name", TINY)
 def test_every_truncation_and_every_flipped_bit_is_noticed(name: str) -> None:
     data = model_bytes(TINY[name]())
-    assert len(data) < 6000
+    assert len(data) < 8000
     check_truncations(data)
     check_bit_flips(data)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import hornbeam as hb
 from hornbeam.data.pages import cut_at
+from hornbeam.dtypes import LISTED
 from hornbeam.tree import grower
 
 # Of the many shops the rare ones share a code.
@@ -106,3 +107,19 @@ def test_explaining_reads_pages() -> None:
     expected = clone(model).fit(FRAME, CLASSES).explain_split(0)
     with cut_at(100, 101, 500):
         assert str(clone(model).fit(FRAME, CLASSES).explain_split(0)) == str(expected)
+
+
+@pytest.mark.parametrize("max_depth", [1, None])
+def test_lists_of_many_categories_do_not_depend_on_pages(max_depth: int | None) -> None:
+    """Of more than 4,096 categories a node lists its own, by its rows before they are parted."""
+    draws = np.random.default_rng(0)
+    code = draws.permutation(np.tile(np.arange(4200), 3))
+    street = pd.Series(code.astype(str), dtype="category")
+    y = np.where(code < 400, 5.0, 0.0) + draws.normal(size=len(code))
+    table = pd.DataFrame({"street": street, "x": draws.normal(size=len(code))})
+    model = Regressor(max_depth=max_depth, min_samples_leaf=5, n_jobs=1)
+    expected = clone(model).fit(table, y)
+    assert LISTED in expected.tree_.kind
+    for cuts in CUTS:
+        with cut_at(*cuts):
+            assert clone(model).fit(table, y).digest() == expected.digest(), cuts

@@ -9,6 +9,7 @@ from hornbeam.boosting.rules import BoostRules, draws_features, is_plain
 from hornbeam.boosting.table import CodedTable, DenseLayout, Layout, row_stride
 from hornbeam.data.pages import Page
 from hornbeam.data.sparse_coding import SparseCodes
+from hornbeam.dtypes import Array
 from hornbeam.kernels.boosting import state as s
 from hornbeam.kernels.boosting.steps import BoostSteps
 from hornbeam.kernels.driver import Crew, DriverSteps
@@ -28,10 +29,9 @@ def make_table(
     steps: BoostSteps,
 ) -> s.BoostTable:
     """The table and the rules as kernels read them; ``pages`` must be kept as long."""
-    codes, n_features = table.codes, table.n_features
-    monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone
-    groups = np.zeros(0) if rules.groups is None else rules.groups
-    draw_number = np.arange(n_features) if rules.draw_number is None else rules.draw_number
+    codes, n_features, column = table.codes, table.n_features, table.column_of_feature
+    monotone = np.zeros(n_features) if rules.monotone is None else rules.monotone[column]
+    groups = np.zeros(0) if rules.groups is None else rules.groups[:, column]
     default = codes.zero_code if isinstance(codes, SparseCodes) else table.bundles.default
     shape = s.BoostShape(
         n_rows=table.n_rows,
@@ -62,6 +62,8 @@ def make_table(
         max_step=rules.max_delta_step,
         category_lambda=rules.category_l2,
         category_smooth=rules.category_smooth,
+        category_limit=_UNLIMITED if rules.category_limit is None else rules.category_limit,
+        category_rows=float(rules.category_rows),
     )
     return s.BoostTable(
         pages=make_slots(*pages),
@@ -75,12 +77,25 @@ def make_table(
         is_category=codes.is_category,
         monotone=np.ascontiguousarray(monotone, np.int64),
         groups=np.ascontiguousarray(groups, np.uint8).ravel(),
-        draw_number=np.ascontiguousarray(draw_number, np.int64),
+        draw_number=np.ascontiguousarray(draw_numbers(table, rules), np.int64),
         default=default,
         shape=shape,
         rules=settings,
         steps=steps,
     )
+
+
+def draw_numbers(table: CodedTable, rules: BoostRules) -> Array:
+    """The number by which each feature is drawn: the same in whatever order the columns are."""
+    of_column = rules.draw_number
+    column, n_features = table.column_of_feature, table.n_features
+    if of_column is None or n_features == len(of_column):
+        return np.arange(n_features) if of_column is None else of_column
+    # the first feature of each column has its number, and the others come behind all of these
+    first = np.arange(n_features) < len(of_column)
+    numbers: Array = np.empty(n_features, np.int64)
+    numbers[np.lexsort((of_column[column], ~first))] = np.arange(n_features)
+    return numbers
 
 
 def make_pages(table: CodedTable) -> list[s.BoostPage]:

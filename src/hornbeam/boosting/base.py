@@ -49,6 +49,7 @@ from hornbeam.boosting.table import code_table, code_table_like
 from hornbeam.boosting.trial import USUAL_RATE, Leader, Pace, find_pace, watched_losses
 from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.coding import Codes
+from hornbeam.data.facets import add_facets
 from hornbeam.data.folding import warn_of_folding
 from hornbeam.data.folds import Kin, Splits
 from hornbeam.data.infinities import infinities_are_numbers
@@ -67,10 +68,7 @@ from hornbeam.tree.ensemble import Ensemble
 from hornbeam.tree.single import SingleTree
 from hornbeam.tree.storage import Tree, Trees
 
-_SAY_MORE = (
-    "To tell more of them apart, give numbers that say what the categories have in common, as "
-    "sklearn.preprocessing.TargetEncoder does."
-)
+_TELL_ALL_APART = "category_split='subset' tells all of them apart."
 
 _HELD_KEY = 1  # tells these draws from others with the same seed
 _HARDLY = 1e-6  # of the spread of y, or of all hessians
@@ -120,6 +118,8 @@ class BaseGradientBoosting(
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
+    category_limit: int | None
+    category_rows: int
     category_l2: float
     unseen: str
     monotonic_cst: Any
@@ -238,12 +238,12 @@ class BaseGradientBoosting(
         if not watched and self._patience is not None:
             rows, watched[VALIDATION] = self._hold_out(rows, seed)
         self._check_scoring(watched)
-        course = self._lay_out(rows, watched, schema, loss, before, scale)
+        course = self._lay_out(rows, watched, schema, loss, before, scale, seed)
         table, n_before = course.table, 0 if before is None else before.n_iter_
         n_classes = fitted.get("n_classes_", 1)
         shape = Shape(
             table.n_rows,
-            table.n_features,
+            schema.n_features,
             table.n_cuts,
             self._task,
             n_classes,
@@ -368,16 +368,25 @@ class BaseGradientBoosting(
         loss: Loss,
         before: Any,
         scale: Scale,
+        seed: int,
     ) -> Course:
         """Code the rows to learn from, and those to watch, and give them their first scores."""
-        table = code_table(
-            rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
-        )
-        names = schema.feature_names
-        if isinstance(table.codes, Codes):
-            warn_of_folding(table.codes, rows.matrix, names, False, _SAY_MORE)
         start = self._start(rows, loss) if before is None else scale.down(before.ensemble_.start)
         scores = self._row_scores(rows, loss, start, before, scale)
+
+        def widen(codes: Codes) -> Codes:
+            """Tell apart the categories of columns that have more of them than bins."""
+            if self.category_split != "subset":
+                names = schema.feature_names
+                warn_of_folding(codes, rows.matrix, names, False, _TELL_ALL_APART)
+                return codes
+            # those of the first tree, also where a fit goes on from an earlier one
+            first = scores if before is None else self._row_scores(rows, loss, start, None, scale)
+            slopes = first.first_slopes(self.n_jobs)
+            return add_facets(codes, rows.matrix, slopes, self.max_bins, seed, rows.kin)
+
+        kinds = (schema.is_category, schema.n_categories)
+        table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen)
         validation = {
             name: (
                 code_table_like(table, some.matrix, self.n_jobs),
@@ -403,8 +412,10 @@ class BaseGradientBoosting(
         valid: Mapping[str, Given],
         fitted: dict[str, Any],
         scale: Scale,
-    ) -> Scoring:
-        """Who measures what ``scoring`` asks for."""
+    ) -> Scoring | None:
+        """Who measures what ``scoring`` asks for; None if that is nothing but the loss."""
+        if all(scorer is None for scorer in scorers.values()):
+            return None
         loss = course.scores.loss
         model: Any = object.__new__(type(self))
         none = Ensemble([], [], loss.n_scores, scale.up(course.start))
@@ -514,7 +525,7 @@ class BaseGradientBoosting(
         before: Any,
         n_before: int,
         scale: Scale,
-        scoring: Scoring,
+        scoring: Scoring | None,
     ) -> Watch:
         """Somebody who is told of every round."""
         return Watch(
@@ -609,7 +620,7 @@ class BaseGradientBoosting(
                 f"{loss.name!r} has {loss.n_scores}: constrain a model of two classes or a "
                 "regression."
             )
-        depth, levels = settings.max_depth, settings.levels
+        depth, levels, limit = settings.max_depth, settings.levels, self.category_limit
         return BoostRules(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=None if depth is None else min(depth, 2**31 - 1),
@@ -631,6 +642,8 @@ class BaseGradientBoosting(
             category_split=self.category_split,
             category_smooth=settings.category_smooth,
             category_l2=float(self.category_l2),
+            category_limit=limit if limit is None else min(int(limit), 2**31 - 1),
+            category_rows=min(int(self.category_rows), 2**31 - 1),
             monotone=monotone,
             groups=read_groups(self.interaction_constraints, schema),
             draw_number=_draw_number(schema),

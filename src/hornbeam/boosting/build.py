@@ -5,7 +5,7 @@ All trees of a model are converted at once, so that it costs little per tree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from hornbeam.boosting.grower import GrownTree
 from hornbeam.boosting.rules import BoostRules
 from hornbeam.data.coding import Codes
+from hornbeam.data.facets import JointCodes, join_facets
 from hornbeam.data.sparse_coding import SparseCodes
 from hornbeam.dtypes import WORD, WORD_BITS, Array
 from hornbeam.tree.build import Asked, number_nodes, store_nodes
@@ -30,19 +31,24 @@ def build_trees(grown: Sequence[GrownTree], codes: AnyCodes, rules: BoostRules) 
     sizes = np.array([len(tree.child) for tree in grown])
     roots = np.cumsum(sizes) - sizes
     child = np.where(joined["child"] != 0, joined["child"] + np.repeat(roots, sizes), -1)
-    asked = number_nodes(roots, child.__getitem__, joined["feature"], codes.is_category)
+    joint: dict[int, JointCodes] = {}
+    column, n_columns = joined["feature"], len(codes.n_codes)
+    if isinstance(codes, Codes):
+        joint, column, n_columns = join_facets(codes), codes.column_of(column), codes.n_columns
+    asked = number_nodes(roots, child.__getitem__, column, codes.is_category)
     columns = {name: array[asked.order] for name, array in joined.items()}
     nodes = store_nodes(
         asked,
         columns["missing_left"],
-        *_category_sets(columns["member"], asked, codes),
+        *_category_sets(columns, asked, codes, joint),
         threshold=_thresholds(columns["cut"], asked, codes),
         n_samples=columns["count"],
         weight=columns["hessian"],
         impurity=_impurities(columns, np.repeat([t.penalty for t in grown], sizes), rules),
         value=columns["value"].reshape(-1, 1),
     )
-    shared = SharedCodes.of(codes.category_code, len(codes.n_codes))
+    of_category = {column: own.of_category for column, own in joint.items()}
+    shared = SharedCodes.of(of_category, n_columns)
     return Trees(nodes, asked.node_start, codes=shared if len(shared.columns) else None)
 
 
@@ -63,12 +69,28 @@ def _thresholds(cut: Array, asked: Asked, codes: AnyCodes) -> Array:
     return threshold
 
 
-def _category_sets(member: Array, asked: Asked, codes: AnyCodes) -> tuple[Array, Array]:
-    """Lengths of the bit sets over codes of the category splits, and the sets one after another."""
+def _category_sets(
+    columns: dict[str, Array], asked: Asked, codes: AnyCodes, joint: Mapping[int, JointCodes]
+) -> tuple[Array, Array]:
+    """Lengths of the bit sets of the category splits, and the sets one after another.
+
+    They are over the codes of a column, or over its joint codes if it has facets.
+    """
     pieces = [np.empty(0, WORD)]
     for node in np.flatnonzero(asked.of_categories):
-        n_codes = int(codes.n_codes[asked.feature[node]])
-        words = member[node, : -(-n_codes // WORD_BITS)].copy()
+        feature, column = int(columns["feature"][node]), int(asked.feature[node])
+        n_codes, words = int(codes.n_codes[feature]), columns["member"][node]
+        if column in joint:
+            code = joint[column].of_facet[feature]
+            if codes.is_category[feature]:
+                bits = np.unpackbits(words.view(np.uint8), bitorder="little")[code]
+            else:  # a facet in order is cut as a number is
+                bits = (code <= columns["cut"][node]).view(np.uint8)
+            padded = np.zeros(-(-len(bits) // WORD_BITS) * WORD_BITS, np.uint8)
+            padded[: len(bits)] = bits
+            pieces.append(np.packbits(padded, bitorder="little").view(WORD))
+            continue
+        words = words[: -(-n_codes // WORD_BITS)].copy()
         if n_codes % WORD_BITS:  # the bit behind the last category stands for missing
             words[-1] &= WORD((1 << (n_codes % WORD_BITS)) - 1)
         pieces.append(words)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam.boosting.arrays import draw_numbers
 from hornbeam.boosting.defaults import ALTERNATE, SYMMETRIC
 from hornbeam.boosting.follower import Follower
 from hornbeam.boosting.grower import (
@@ -146,7 +147,7 @@ def boost(
 
         def grow_one(grower: BoostedGrower, which: int) -> None:
             seed = seed_of_tree(rounds.seed, number, which)  # noqa: B023
-            active = _draw_features(rules, table.features, seed)
+            active = _draw_features(rules, table, seed)
             if loss.n_scores > 1:
                 grower.take_slopes(which)
             check_slopes(loss, grower.peak, rounds.order)
@@ -157,7 +158,7 @@ def boost(
             grower.take_slopes()
             for peak in grower.peaks:
                 check_slopes(loss, peak, rounds.order)
-            active = _draw_features(rules, table.features, seed)
+            active = _draw_features(rules, table, seed)
             for which, tree in enumerate(grower.grow(seed, active, falls)):  # noqa: B023
                 add_tree(grower, tree, which)
 
@@ -264,14 +265,15 @@ def seed_of_tree(seed: int, number: int, which: int) -> int:
     return int.from_bytes(hashlib.blake2b(place, digest_size=4).digest(), "little")
 
 
-def _draw_features(rules: BoostRules, features: Array, seed: int) -> Array:
+def _draw_features(rules: BoostRules, table: CodedTable, seed: int) -> Array:
     """The features that a tree may ask, ascending."""
+    features = table.features
     if rules.colsample_bytree == 1.0:
         return features
     kept = max(1, round(rules.colsample_bytree * len(features)))
     drawn = np.random.default_rng(seed).permutation(len(features))[:kept]
     if rules.draw_number is not None:  # the same ones, in whatever order the columns are
-        drawn = np.argsort(rules.draw_number[features])[drawn]
+        drawn = np.argsort(draw_numbers(table, rules)[features])[drawn]
     return features[np.sort(drawn)]
 
 

@@ -99,6 +99,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
+        category_limit: int | None = None,
+        category_rows: int = 0,
         unseen: str = "missing",
         monotonic_cst: Any = None,
         interaction_constraints: Any = None,
@@ -143,6 +145,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.category_split = category_split
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
+        self.category_limit = category_limit
+        self.category_rows = category_rows
         self.unseen = unseen
         self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints
@@ -279,6 +283,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
+        category_limit: int | None = None,
+        category_rows: int = 0,
         unseen: str = "missing",
         monotonic_cst: Any = None,
         interaction_constraints: Any = None,
@@ -320,6 +326,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.category_split = category_split
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
+        self.category_limit = category_limit
+        self.category_rows = category_rows
         self.unseen = unseen
         self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints

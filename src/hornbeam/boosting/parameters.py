@@ -176,6 +176,18 @@ PARAMETERS.update(
             "L2 penalty added where a split parts sorted categories.",
             [Interval(Real, 0.0, None, closed="left")],
         ),
+        "category_limit": Parameter(
+            "int or None",
+            "Most categories on the smaller side of a split of sorted categories; None: any "
+            "number.",
+            [Interval(Integral, 1, None, closed="left"), None],
+        ),
+        "category_rows": Parameter(
+            "int",
+            "Rows that must seem to lie between two cuts of sorted categories, and behind the last "
+            "one.",
+            [Interval(Integral, 0, None, closed="left")],
+        ),
         "interaction_constraints": Parameter(
             "list of lists or None",
             "Groups of features, by name or position: the features on a way from the root to a "

@@ -90,6 +90,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
         category_l2: float = 10.0,
+        category_limit: int | None = None,
+        category_rows: int = 0,
         unseen: str = "missing",
         monotonic_cst: Any = None,
         interaction_constraints: Any = None,
@@ -131,6 +133,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.category_split = category_split
         self.category_smooth = category_smooth
         self.category_l2 = category_l2
+        self.category_limit = category_limit
+        self.category_rows = category_rows
         self.unseen = unseen
         self.monotonic_cst = monotonic_cst
         self.interaction_constraints = interaction_constraints

@@ -30,6 +30,8 @@ class BoostRules:
     category_split: str = "subset"
     category_smooth: float = 10.0
     category_l2: float = 10.0
+    category_limit: int | None = None
+    category_rows: int = 0
     monotone: Array | None = None
     groups: Array | None = None  # interaction constraints: bool (n_groups, n_features)
     draw_number: Array | None = None  # by which each feature is drawn; None: its place

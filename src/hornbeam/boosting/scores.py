@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hornbeam.boosting.rows import heaviest
+from hornbeam.data.facets import Slopes
 from hornbeam.dtypes import STAT, Array
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
@@ -162,6 +163,18 @@ class RowScores:
             words,
             seconds,
         )
+
+    def first_slopes(self, n_jobs: int | None) -> Slopes:
+        """The slopes at the scores as they are, of all scores at once."""
+        self.take_slopes(n_jobs)
+        taken = [self.slope]
+        if self.loss.n_scores > 1:
+            desk, taken = self.new_desk(), []
+            for which in range(self.loss.n_scores):
+                self.take_slopes_of(which, desk, 0.0)
+                taken.append(desk.arrays.slope.copy())
+        slopes = np.array(taken, np.float64).reshape(len(taken), -1, 2)
+        return Slopes(slopes[:, :, 0].T, slopes[:, :, 1].T)
 
     def mean_loss(self, n_jobs: int | None) -> float:
         """Weighted mean of the loss."""

@@ -95,8 +95,6 @@ class Scoring:
 
     def measure(self) -> dict[str, dict[str, float]]:
         """The scores of the model as it is: rows, scorer, score."""
-        if not self.scorers:
-            return {}
         return {name: self._measure(rows) for name, rows in self.rows.items()}
 
     def _measure(self, rows: WatchedRows) -> dict[str, float]:

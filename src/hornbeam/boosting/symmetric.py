@@ -172,6 +172,7 @@ def _make_level(
             "place_of": size * y.PLACES,
             "key": size * y.PLACES,
             "code_at": size * y.PLACES,
+            "may_cut": size * y.PLACES,
             "price": size * s.LINE,
             "absent": 2 * size * s.MEMBER_WORDS,
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -157,6 +158,12 @@ class CodedTable:
         return len(self.codes.n_codes)
 
     @property
+    def column_of_feature(self) -> Array:
+        """The column of the user's table that each feature codes."""
+        features = np.arange(self.n_features)
+        return self.codes.column_of(features) if isinstance(self.codes, Codes) else features
+
+    @property
     def n_cuts(self) -> int:
         """In how many places the features can be cut, all together."""
         return int(np.maximum(self.codes.n_codes.astype(np.int64) - 1, 0).sum())
@@ -168,12 +175,22 @@ class CodedTable:
 
 
 def code_table(
-    matrix: Any, is_category: Array, n_categories: Array, max_bins: int, n_jobs: int | None
+    matrix: Any,
+    is_category: Array,
+    n_categories: Array,
+    max_bins: int,
+    n_jobs: int | None,
+    widen: Callable[[Codes], Codes] | None = None,
 ) -> CodedTable:
-    """Code a table, learning its bins."""
+    """Code a table, learning its bins.
+
+    ``widen`` codes columns with more categories than bins in other ways, too (see `data.facets`).
+    """
     if scipy.sparse.issparse(matrix):
         return _cut_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
     codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
+    if codes.category_code and widen is not None:
+        codes = widen(codes)
     table = _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
     if codes.n_rows * len(codes.n_codes) > _MANY_CODES:
         del codes

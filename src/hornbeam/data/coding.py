@@ -105,9 +105,12 @@ class Codes:
     middle_start : int64 array, length n_features + 1
     category_code : dict
         Only for features with more categories than bins: the code of each category.
-        The rare ones share the last code.
+        The rare ones share the last code, or see `data.facets`.
     crowded : uint8 array
         Bins: 1 where a number feature has more values than bins. Ranks: none.
+    source : int64 array, optional
+        Where columns of the table are coded more than once: the column of each feature. The
+        columns themselves come first.
     """
 
     pages: Pages[CodedRows]
@@ -119,6 +122,7 @@ class Codes:
     middle_start: Array
     category_code: dict[int, Array] = field(default_factory=dict)
     crowded: Array = field(default_factory=lambda: np.empty(0, np.uint8))
+    source: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -150,6 +154,27 @@ class Codes:
         missing = MISSING_BIN if self.as_bytes else MISSING_RANK
         found = [(rows.columns == missing).any(axis=1) for rows in self.pages.codes]
         return np.logical_or.reduce(found)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the table has."""
+        return len(self.n_codes) if self.source is None else int(self.source.max()) + 1
+
+    def column_of(self, features: Array) -> Array:
+        """The columns of the table that some features code; what is negative stays."""
+        if self.source is None:
+            return features
+        return np.where(features < 0, features, self.source[features])
+
+    def facets_of(self, column: int) -> list[int]:
+        """The other features that code a column."""
+        if self.source is None:
+            return []
+        return [f for f in np.flatnonzero(self.source == column).tolist() if f != column]
+
+    def with_columns(self, columns: Array) -> Codes:
+        """Other codes of the rows, by the same code books."""
+        return replace(self, pages=_cut(columns))
 
     def without_rows(self) -> Codes:
         """The code books alone."""
@@ -344,8 +369,8 @@ def encode_like(codes: Codes, matrix: Any, n_jobs: int | None = None) -> Codes:
     def encode(feature: int, column: Array) -> None:
         if codes.is_category[feature]:
             own = np.arange(codes.n_codes[feature], dtype=np.int64)
-            table = codes.category_code.get(feature, own).astype(np.int64)
-            number_categories(column, table, MISSING_BIN, columns[feature])
+            for coded in (feature, *codes.facets_of(feature)):
+                columns[coded] = category_bins(column, codes.category_code.get(coded, own))
             return
         edges = codes.edges[codes.edge_start[feature] : codes.edge_start[feature + 1]]
         assign_bins(column, _padded(edges), MISSING_BIN, columns[feature])
@@ -396,6 +421,21 @@ def find_edges(
     largest = distinct[np.concatenate([below, [-1]])].astype(np.float64)
     middles = smallest / 2 + largest / 2 + 0.0
     return midpoints(distinct[below], distinct[below + 1]), middles, True
+
+
+def codes_of_bins(column: Array, edges: Array) -> Array:
+    """The bin of each value, between so many edges."""
+    codes = np.empty(len(column), BIN)
+    assign_bins(np.ascontiguousarray(column), _padded(edges), MISSING_BIN, codes)
+    return codes
+
+
+def category_bins(column: Array, code_of_category: Array) -> Array:
+    """The code of the category of each row."""
+    codes = np.empty(len(column), BIN)
+    table = np.asarray(code_of_category, np.int64)
+    number_categories(np.ascontiguousarray(column), table, MISSING_BIN, codes)
+    return codes
 
 
 def cut_by_width(distinct: Array, n_bins: int) -> Array:

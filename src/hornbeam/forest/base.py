@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hornbeam.callbacks import CallbackSupportMixin, Told, with_callbacks
 from hornbeam.data.coding import encode_like
+from hornbeam.data.facets import Slopes, put_in_order
 from hornbeam.data.folds import Kin
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import Array
@@ -35,6 +36,7 @@ from hornbeam.params import check_params
 from hornbeam.progress import ProgressBar
 from hornbeam.stopping import patience_of
 from hornbeam.tree.estimators import CartTree
+from hornbeam.tree.grower import Target
 from hornbeam.tree.reader import CartReader, count_features
 from hornbeam.tree.rules import WARY
 from hornbeam.tree.task import Task
@@ -138,10 +140,10 @@ class BaseForest(
         table, fitted = reader.read(X, sample_weight)
         seed = fitted["seed_"] = earlier["seed_"] if earlier else self._draw_seed()
         y = self._target(y, table.n_rows, seed)
-        task = self._refine(reader.task(table, y, fitted), reader, table.schema)
+        kin = Kin.read(groups, time, table.n_rows)
+        task = self._refine(reader.task(table, y, fitted), reader, table.schema, seed, kin)
         n_drawable = int(np.count_nonzero(task.target.weight))
         n_draws = count_draws(self.bootstrap, self.max_samples, n_drawable)
-        kin = Kin.read(groups, time, table.n_rows)
         bags = Bags.of(seed, task.target.weight, n_draws, kin)
         fitted |= {"n_rows_in_": bags.n_rows, "n_draws_": bags.n_draws, "_bags": bags}
         self._check_fits(earlier, fitted)
@@ -155,9 +157,9 @@ class BaseForest(
 
     def _reader(self) -> CartReader:
         wary = getattr(self, "category_split", None) in ("auto", *WARY)
-        return CartReader(self._template(), type(self).__name__, wary, WIDE_CUTS)
+        return CartReader(self._template(), type(self).__name__, wary, WIDE_CUTS, orders=wary)
 
-    def _refine(self, task: Task, reader: CartReader, schema: Schema) -> Task:
+    def _refine(self, task: Task, reader: CartReader, schema: Schema, seed: int, kin: Kin) -> Task:
         """What a forest wants otherwise than a tree."""
         category_split = getattr(self, "category_split", task.rules.category_split)
         rules = replace(
@@ -173,6 +175,12 @@ class BaseForest(
         if not counted.all():  # rows that are left out must not make bins either
             codes = reader.encode(schema, task.matrix[np.flatnonzero(counted)])
             codes = encode_like(codes, task.matrix, self.n_jobs)
+        if reader.orders and codes.category_code:
+            slopes = _slopes_of(task.target)
+            codes, matrix = put_in_order(
+                codes, task.matrix, slopes, reader.tree.max_bins, seed, kin
+            )
+            task = replace(task, matrix=matrix)
         if rules.random_cuts and task.criterion.summed == "moments":
             # small nodes are cut between values that share a bin: classes gain nothing by it
             codes = codes.with_values(task.matrix)
@@ -512,3 +520,14 @@ def one_hot_leaves(store: ForestStore, leaves: Array) -> scipy.sparse.csr_matrix
     starts = np.arange(n_rows + 1) * n_trees
     ones = np.ones(len(columns))
     return scipy.sparse.csr_matrix((ones, columns, starts), shape=(n_rows, store.n_nodes))
+
+
+def _slopes_of(target: Target) -> Slopes:
+    """What categories are put in order by: values, or shares of all classes but the first."""
+    weight = target.weight[:, None]
+    values = target.values
+    if target.labels is not None:
+        others = np.setdiff1d(np.arange(target.class_start[-1]), target.class_start[:-1])
+        values = (target.labels[:, :, None] == others).any(axis=1).astype(np.float64)
+    assert values is not None
+    return Slopes(-weight * values, np.broadcast_to(weight, values.shape))

@@ -40,9 +40,7 @@ class Walks:
     def __init__(self, forest: Forest, n_values: int, codes: SharedCodes) -> None:
         self.forest = forest
         self.codes = codes
-        columns = codes.columns
-        columns = columns[columns < len(forest.n_known)]
-        self._coded_columns = columns[forest.n_known[columns] > 0]
+        self._coded_columns = codes.columns[codes.columns < forest.n_asked]
         self.n_columns = forest.n_asked  # that a table must have
         self.n_values = n_values
         self.slots = make_slots(forest)

@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,7 +105,8 @@ class ForestStore:
         Number of each tree's first node, and of the end.
     set_start : int64, length n_sets + 1
         ``set_words[set_start[i]:set_start[i + 1]]`` is category set i, as in `Tree`; over
-        codes where the categories of its column share them.
+        codes where the categories of its column share them. Such codes may also be in order,
+        and then nodes cut them as numbers are cut.
     set_words : uint64
     table : float64, shape (n_distinct, n_values)
         What leaves predict; without a table of shape (0, 1).
@@ -299,10 +301,14 @@ class ForestStore:
         nodes = self.nodes[place]
         leaf = nodes["child"] < 0
         subset = ~leaf & (nodes["feature"] & CATEGORY != 0)
+        cut = self._cuts_codes(nodes)
         sums = self.sums(number, number + 1)
         set_start, set_words = np.zeros(len(nodes) + 1, np.int64), np.empty(0, WORD)
         if with_sets:
             set_start, set_words = self._sets_by_node(nodes, subset)
+            if cut.any():
+                set_start, set_words = self._with_cuts(nodes, cut, set_start, set_words)
+        subset |= cut
         return Tree(
             first_child=sums.first_child,
             n_branches=np.where(leaf, 0, 2).astype(NODE),
@@ -373,6 +379,26 @@ class ForestStore:
             self._codes.by_column(),
         )
         return _ends(n_words), words
+
+    def _cuts_codes(self, nodes: Array) -> Array:
+        """Which nodes cut the codes of a column of categories that are in order."""
+        numbers = (nodes["child"] >= 0) & (nodes["feature"] & CATEGORY == 0)
+        if not len(self.code_start):
+            return np.zeros(len(nodes), bool)
+        return numbers & np.isin(nodes["feature"] & FEATURE_MASK, self._codes.columns)
+
+    def _with_cuts(
+        self, nodes: Array, cut: Array, set_start: Array, set_words: Array
+    ) -> tuple[Array, Array]:
+        """The sets of all nodes, with those of the categories below a cut."""
+        codes = self._codes.by_column()
+        pieces = [set_words[first:last] for first, last in pairwise(set_start.tolist())]
+        for node in np.flatnonzero(cut).tolist():
+            code = codes[int(nodes["feature"][node] & FEATURE_MASK)]
+            bits = np.zeros(-(-len(code) // WORD_BITS) * WORD_BITS, np.uint8)
+            bits[: len(code)] = code <= nodes["threshold"][node]
+            pieces[node] = np.packbits(bits, bitorder="little").view(WORD)
+        return _ends(np.array([len(piece) for piece in pieces])), np.concatenate(pieces)
 
     @property
     def _codes(self) -> SharedCodes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from hornbeam.forest.store import RECORD, STORE_FIELDS, ForestStore
 from hornbeam.kernels.forest import CATEGORY, FEATURE_MASK
 from hornbeam.kernels.traverse import MISSING_RIGHT
 from hornbeam.model.arrays import check_names, checked_array
+from hornbeam.tree.sets import SharedCodes
 from hornbeam.tree.validate import Known, check_nodes, checked_codes, require
 
 _UNITS = ("weight_unit", "impurity_unit")
@@ -57,11 +59,21 @@ def check_store(arrays: Mapping[str, Any], by_table: bool, known: Known) -> Fore
     _check_sizes(columns, by_table, known.n_values)
     _check_leaves(columns, by_table)
     codes = checked_codes(columns, known)
-    check_nodes(_unpacked(columns), columns["root"], known.over(codes))
+    nodes_of_all, known = _unpacked(columns), known.over(codes)
+    known = replace(known, is_category=_asked_by_sets(nodes_of_all, codes, known))
+    check_nodes(nodes_of_all, columns["root"], known)
     nodes = np.empty(len(columns["child"]), RECORD)
     for name in RECORD.names or ():
         nodes[name] = columns.pop(name)
     return ForestStore(nodes=nodes, by_table=by_table, **columns)
+
+
+def _asked_by_sets(nodes: Mapping[str, Array], codes: SharedCodes, known: Known) -> Array:
+    """Which columns must be asked by sets: of categories, unless their codes are in order."""
+    is_category = np.array(known.is_category)
+    cut = np.unique(nodes["feature"][nodes["kind"] == THRESHOLD])
+    is_category[np.intersect1d(codes.columns, cut)] = 0
+    return is_category
 
 
 def _unpacked(columns: Mapping[str, Array]) -> dict[str, Array]:

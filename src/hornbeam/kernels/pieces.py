@@ -70,8 +70,11 @@ def end_of_piece(page, row, begin, last):
 @inlined
 def next_piece(table, row, begin, last):
     """The page of the row at ``begin``, and the end of the rows behind it that lie there, too."""
-    page = page_of(table.pages, table.n_pages, row[begin])
-    return page, end_of_piece(page, row, begin, last)
+    page, end = table.pages[0], last
+    if table.n_pages > 1:  # small nodes, of which there are millions, notice a look at a row
+        page = page_of(table.pages, table.n_pages, row[begin])
+        end = end_of_piece(page, row, begin, last)
+    return page, end
 
 
 @part

@@ -9,7 +9,7 @@ from numba import int64
 from hornbeam.dtypes import EPSILON
 from hornbeam.kernels.driver import SettleSplits
 from hornbeam.kernels.frontier import push
-from hornbeam.kernels.split import ask_about_node, is_small
+from hornbeam.kernels.split import ask_about_node, is_small, may_split
 from hornbeam.kernels.state import (
     CLOSED,
     NODES_AT,
@@ -140,14 +140,16 @@ def adopt_children(problem, nodes, node, desk, tasks, shared):
     """Make a split final and put the children on the frontier, or aside as tasks.
 
     A task is a node so small that one thread should grow it and all below it, in a tile
-    of its own (kernels/tile.py).
+    of its own (kernels/tile.py). What may not be split need not wait: it is a leaf.
     """
     nodes.state[node] = SPLIT
     frontier, words = desk.frontier, desk.words
     may_set_aside = not problem.tiled and not frontier.by_gain
     for branch in range(2):
         new = nodes.child[node] + branch
-        if may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
+        if not may_split(problem, nodes, new):
+            nodes.state[new] = CLOSED
+        elif may_set_aside and nodes.last[new] - nodes.first[new] <= problem.room.task_rows:
             tasks[shared[WORD_TASKS]] = new
             shared[WORD_TASKS] += 1
         else:
@@ -165,9 +167,9 @@ def make_split(slots, problem, rows, nodes, node, scratch, desk, at, size, share
         prefer_lower(slots, problem, nodes, node, scratch, desk, at, rank)
     feature = desk.best_feature[rank]
     note_split(problem, nodes, node, desk, rank)
-    middle = problem.steps.part(slots, node, at, rank)
     if problem.is_category[feature]:
-        problem.steps.keep_set(slots, node, rank, at)
+        problem.steps.keep_set(slots, node, rank, at)  # as long as the rows ascend
+    middle = problem.steps.part(slots, node, at, rank)
     child = make_children(problem, rows, nodes, node, middle, scratch, shared)
     if problem.rules.constrained:
         problem.steps.hand_on_bounds(slots, node)

@@ -159,7 +159,7 @@ class GrowSteps(NamedTuple):
 # --- what is to be fitted ---------------------------------------------------------------
 
 
-class Sums(NamedTuple):
+class CriterionSums(NamedTuple):
     """What the criterion sums, and how its scores are to be read."""
 
     n_labels: int  # labels per row: outputs of a classifier, 0 for a regressor
@@ -243,7 +243,7 @@ class Problem(NamedTuple):
     tiled: bool  # the codes are those of a tile, rows are numbered within it
     category_words: int  # words of the largest category set
     max_categories: int
-    sums: Sums
+    sums: CriterionSums
     rules: SplitRules
     weights: Weights
     room: GrowRoom

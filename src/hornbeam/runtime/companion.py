@@ -96,6 +96,8 @@ def compile_all(kernels: Sequence[Kernel]) -> None:
     ----------
     kernels : sequence of (kernel, signature)
     """
+    if all(is_compiled(*kernel) for kernel in kernels):
+        return  # as in all fits but the first
     begin(kernels)
     for kernel in kernels:
         if not _place(kernel[0]):  # those that only this process can compile

@@ -7,7 +7,7 @@ what differs between CART and boosting is where thresholds, sets and predictions
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -56,25 +56,34 @@ def number_nodes(
     ``first_of(nodes)`` is the first child of each of some nodes, -1 of a leaf; ``feature`` is
     what nodes ask, by the numbers that they grew with.
     """
-    levels, trees, firsts = [roots], [np.arange(len(roots))], []
+    levels, firsts = [roots], []
     while len(levels[-1]):
         firsts.append(first_of(levels[-1]))
-        splits = firsts[-1] >= 0
-        left = firsts[-1][splits]
+        left = firsts[-1][firsts[-1] >= 0]
         levels.append(np.column_stack([left, left + 1]).ravel())
-        trees.append(np.repeat(trees[-1][splits], 2))
-    tree = np.concatenate(trees)
-    by_tree = np.argsort(tree, kind="stable")
-    order, tree = np.concatenate(levels)[by_tree], tree[by_tree]
-    node_start = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(roots)))])
-    split = (np.concatenate(firsts) >= 0)[by_tree]
-    before: Array = np.cumsum(split) - split  # splits of nodes before this one
-    own: Array = before - before[node_start[:-1]][tree]
+    order, split = np.concatenate(levels), np.concatenate(firsts) >= 0
+    node_start: Array = np.array([0, len(order)])
+    own: Array = np.cumsum(split) - split
+    if len(roots) != 1:  # trees one after the other; of one tree that is the order by levels
+        tree = _trees_of(len(roots), firsts)
+        by_tree = np.argsort(tree, kind="stable")
+        order, tree, split = order[by_tree], tree[by_tree], split[by_tree]
+        node_start = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(roots)))])
+        before: Array = np.cumsum(split) - split  # splits of nodes before this one
+        own = before - before[node_start[:-1]][tree]
     asked = np.where(split, feature[order], NO_FEATURE).astype(FEATURE)
     category = split.copy()
     category[split] = is_category[asked[split]] != 0
     first_child = np.where(split, 1 + 2 * own, NO_CHILD).astype(NODE)
     return Asked(order, node_start, first_child, asked, category, split & ~category)
+
+
+def _trees_of(n_trees: int, firsts: Sequence[Array]) -> Array:
+    """The tree of each node, level by level; ``firsts`` as in `number_nodes`."""
+    trees = [np.arange(n_trees)]
+    for first in firsts[:-1]:
+        trees.append(np.repeat(trees[-1][first >= 0], 2))
+    return np.concatenate(trees)
 
 
 def store_nodes(

@@ -446,13 +446,13 @@ def _kinds(codes: Codes, target: Target, rules: GrowthRules) -> Array:
     return np.where(many, s.MANY_CATEGORIES, codes.is_category).astype(np.uint8)
 
 
-def _sums(target: Target, criterion: Criterion) -> s.Sums:
+def _sums(target: Target, criterion: Criterion) -> s.CriterionSums:
     """What the criterion sums of rows and nodes."""
     classes = criterion.summed == "classes"
     n_labels = target.n_outputs if classes else 0
     n_stats = criterion.stats_per_row(target.n_outputs)
     n_totals = int(target.class_start[-1]) if classes else n_stats
-    return s.Sums(
+    return s.CriterionSums(
         n_labels=n_labels,
         n_stats=n_stats,
         n_totals=n_totals,

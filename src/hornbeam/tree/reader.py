@@ -49,11 +49,19 @@ class CartReader:
         Who asks, for errors.
     deal_rare, wide_cuts
         As in `encode_bins`; a forest may want them otherwise than a tree.
+    orders : bool
+        Whether what has more categories than bins is put in order later: nothing is folded then.
     """
 
     def __init__(
-        self, tree: Any, name: str, deal_rare: bool = False, wide_cuts: float = 0.0
+        self,
+        tree: Any,
+        name: str,
+        deal_rare: bool = False,
+        wide_cuts: float = 0.0,
+        orders: bool = False,
     ) -> None:
+        self.orders = orders
         self.tree, self.name = tree, name
         self.classifies = is_classifier(tree)
         self.random_cuts = tree.splitter == "random"
@@ -84,7 +92,8 @@ class CartReader:
         target, scaling = self.target(y, table.weight, fitted)
         rules = self.rules(schema, target.weight, fitted["max_features_"], scaling)
         codes = self.encode(schema, matrix)
-        warn_of_folding(codes, matrix, schema.feature_names, self.deal_rare, _TELL_ALL_APART)
+        if not self.orders:
+            warn_of_folding(codes, matrix, schema.feature_names, self.deal_rare, _TELL_ALL_APART)
         criterion = resolve(
             self.tree.criterion, classification=self.classifies, n_outputs=target.n_outputs
         )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hornbeam.dtypes import BIN, WORD, WORD_BITS, Array
+from hornbeam.dtypes import BIN, JOINT_CODE, MAX_BINS, WORD, WORD_BITS, Array
 from hornbeam.kernels.forest import code_categories
 
 _BITS_AT_ONCE = 1 << 24  # of unfolded sets: each is a byte on the way
@@ -23,11 +23,12 @@ class SharedCodes(NamedTuple):
 
     ``code_of_category[code_start[f]:code_start[f + 1]]`` are the codes of the categories of
     column f; none if its sets are over the categories themselves. Both are empty if no column has
-    more categories than codes.
+    more categories than codes. Codes are bytes, or joint codes of several facets
+    (`data.facets`), of which there may be more.
     """
 
     code_start: Array  # int64
-    code_of_category: Array  # uint8
+    code_of_category: Array  # uint8 or uint16
 
     @classmethod
     def of(cls, category_code: Mapping[int, Array], n_features: int) -> SharedCodes:
@@ -36,7 +37,8 @@ class SharedCodes(NamedTuple):
             return cls(np.empty(0, np.int64), np.empty(0, BIN))
         codes = [category_code.get(feature, np.empty(0)) for feature in range(n_features)]
         ends = np.cumsum([0, *(len(own) for own in codes)], dtype=np.int64)
-        return cls(ends, np.concatenate(codes).astype(BIN))
+        joined = np.concatenate(codes)
+        return cls(ends, joined.astype(BIN if joined.max(initial=0) <= MAX_BINS else JOINT_CODE))
 
     @property
     def columns(self) -> Array:

@@ -22,9 +22,11 @@ import numpy as np
 
 from hornbeam.dtypes import (
     BIN,
+    JOINT_CODE,
     LEAF,
     LISTED,
     MAX_BINS,
+    MAX_JOINT_CODES,
     MAX_NODES,
     MULTIWAY,
     NO_CATEGORY,
@@ -145,7 +147,9 @@ def check_nodes(columns: Mapping[str, Array], node_start: Array, known: Known) -
 def checked_codes(arrays: Mapping[str, Any], known: Known) -> SharedCodes:
     """Codes that categories share, if they fit the columns."""
     start = checked_array(arrays["code_start"], "code_start", np.int64)
-    codes = checked_array(arrays["code_of_category"], "code_of_category", BIN)
+    wide = getattr(arrays["code_of_category"], "dtype", None) == JOINT_CODE
+    kind, most = (JOINT_CODE, MAX_JOINT_CODES) if wide else (BIN, MAX_BINS)
+    codes = checked_array(arrays["code_of_category"], "code_of_category", kind)
     found, columns = SharedCodes(start, codes), dict(arrays)
     if not len(start) and not len(codes):
         return found
@@ -158,8 +162,8 @@ def checked_codes(arrays: Mapping[str, Any], known: Known) -> SharedCodes:
     fits = (length == 0) | (np.asarray(known.is_category) & (length == known.n_categories))
     rule = "a column has a code for each of its categories, or for none"
     require(columns, "code_start", np.arange(1, len(start)), fits, rule)
-    rule = f"there are {MAX_BINS} codes"
-    require(columns, "code_of_category", np.arange(len(codes)), codes < MAX_BINS, rule)
+    rule = f"there are {most} codes"
+    require(columns, "code_of_category", np.arange(len(codes)), codes < most, rule)
     return found
 
 

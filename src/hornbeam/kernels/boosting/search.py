@@ -254,6 +254,21 @@ def rows_in(table, team, node, cell, hessian, rank):
 
 
 @part
+def rows_of_node(table, team, node, rank):
+    """How many rows a node holds, counted or judged as in `rows_in`."""
+    if table.steps.count_held:
+        return float64(team.held[HELD_ROOM * rank + ALL_HELD])
+    return float64(node.hessian) * node.rows_per_hessian
+
+
+@part
+def breaks_limits(rules, n_left, n_categories, rows_right):
+    """Whether a cut of many sorted categories leaves too many on each side, or too few rows."""
+    smaller = min(n_left, n_categories - n_left)
+    return smaller > rules.category_limit or rows_right < rules.category_rows
+
+
+@part
 def too_few(table, team, n_left, rank):
     """Whether a side has too few of the rows that were counted: 1 the left, 2 the right one."""
     if not bool(table.steps.count_held):
@@ -473,6 +488,7 @@ def search_category(slots, which, slot, feature, rank):
     penalty = table.penalty + (0.0 if gentle else rules.category_lambda)
     n_sorted = sort_categories(table, team, start, node, n_codes, smooth, rank)
     left_gradient, left_hessian, n_left = int64(0), int64(0), 0.0
+    n_rows, n_passed = rows_of_node(table, team, node, rank), 0.0
     found = int64(-1)
     all_sorted = n_sorted == n_present and not one_by_one
     for place in range(n_sorted - 1 if all_sorted else n_sorted):
@@ -481,7 +497,15 @@ def search_category(slots, which, slot, feature, rank):
             left_gradient, left_hessian, n_left = int64(0), int64(0), 0.0
         left_gradient += cells[start + code]
         left_hessian += cells[hessians + code]
-        n_left += rows_in(table, team, node, code, cells[hessians + code], rank)
+        here = rows_in(table, team, node, code, cells[hessians + code], rank)
+        n_left += here
+        n_passed += here
+        if not gentle:
+            if n_passed < rules.category_rows:
+                continue
+            n_passed = 0.0
+            if breaks_limits(rules, place + 1, n_present, n_rows - n_left):
+                continue
         if left_hessian < node.enough or node.hessian - left_hessian < node.enough:
             continue
         if too_few(table, team, n_left, rank) != 0:

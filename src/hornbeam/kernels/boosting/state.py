@@ -70,6 +70,8 @@ class BoostSettings(NamedTuple):
     max_step: float
     category_lambda: float
     category_smooth: float
+    category_limit: int  # most categories on the smaller side of a split of many
+    category_rows: float  # least rows of the categories between two places to cut
 
 
 class BoostUnits(NamedTuple):

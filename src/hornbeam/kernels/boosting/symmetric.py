@@ -27,7 +27,12 @@ from hornbeam.kernels.boosting.grow import GAIN_NOISE
 from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.nodes import make_leaf, take_rows
 from hornbeam.kernels.boosting.partition import part_alone
-from hornbeam.kernels.boosting.search import FEW_CATEGORIES, leaf_objective, leaf_weight
+from hornbeam.kernels.boosting.search import (
+    FEW_CATEGORIES,
+    breaks_limits,
+    leaf_objective,
+    leaf_weight,
+)
 from hornbeam.kernels.boosting.sparse import spread_column
 from hornbeam.kernels.boosting.state import (
     LINE,
@@ -74,7 +79,7 @@ from hornbeam.runtime.atomics import (
     trailing_zeros,
 )
 from hornbeam.runtime.kernel import kernel, part, routine, step
-from hornbeam.runtime.pointers import F8, I4, I8, U8
+from hornbeam.runtime.pointers import F8, I4, I8, U1, U8
 from hornbeam.runtime.views import Slots, make_loader, width_of
 
 PLACES = 256  # room for codes and missing values
@@ -145,6 +150,7 @@ class SymmetricLevel(NamedTuple):
     place_of: I4  # per thread: the place of each code of a category
     key: F8  # per thread: what categories are sorted by ...
     code_at: I4  # ... and the code at each place ...
+    may_cut: U1  # ... whether the feature may be cut behind it ...
     price: F8  # ... and the penalty that sorting them adds to lambda, at [LINE * rank]
     absent: U8  # per thread: codes that no node holds, of the feature searched, then of the best
     best: SymmetricBest
@@ -447,6 +453,27 @@ def sort_places(table, level, slot, n_cells, smooth, rank):
     return n_sorted
 
 
+@part
+def mark_cuts(rules, level, first, n_cells, n_present, n_sorted, gentle, rank):
+    """Mark behind which places a feature may be cut: all, unless there are many categories."""
+    at, n_rows, n_left, n_passed = rank * PLACES, 0.0, 0.0, 0.0
+    for cell in range(n_cells):
+        n_rows += float64(level.held[first + cell])
+    for place in range(n_sorted):
+        level.may_cut[at + place] = 1
+        if gentle:
+            continue
+        here = float64(level.held[first + int64(level.code_at[at + place])])
+        n_left += here
+        n_passed += here
+        if n_passed < rules.category_rows:
+            level.may_cut[at + place] = 0
+            continue
+        n_passed = 0.0
+        if breaks_limits(rules, place + 1, n_present, n_rows - n_left):
+            level.may_cut[at + place] = 0
+
+
 @step(OrderCategories)
 def order_categories(slots, feature, rank):
     """Find the order in which the categories of a feature are parted, the same for all nodes.
@@ -469,6 +496,7 @@ def order_categories(slots, feature, rank):
     smooth = 0.0 if gentle else rules.category_smooth
     level.price[LINE * rank] = 0.0 if gentle else rules.category_lambda
     n_sorted = sort_places(table, level, slot, n_cells, smooth, rank)
+    mark_cuts(rules, level, slot * level.tile_places, n_cells, n_present, n_sorted, gentle, rank)
     clear_tile(level, slot)
     return n_sorted
 
@@ -539,6 +567,8 @@ def search_question(slots, feature, n_sorted, rank):
         clear_tile(level, slot)
     for side in range(2 if some_missing else 1):
         for cut in range(n_places - 1):
+            if by_place and not level.may_cut[rank * PLACES + cut]:
+                continue
             gain = level.gain[at + side * CUTS + cut]
             if gain > best.gain[LINE * rank]:
                 best.gain[LINE * rank] = gain
