@@ -117,6 +117,8 @@ class BaseGradientBoosting(
     colsample_bylevel: float
     colsample_bynode: float | Auto
     max_bins: int
+    bundle_features: bool
+    max_conflict_rate: float
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
@@ -255,6 +257,7 @@ class BaseGradientBoosting(
         rules = replace(rules, growth=growth, colsample_bynode=share)
         fitted["growth_"], fitted["learning_rate_"] = growth, rate
         fitted["colsample_bynode_"] = share
+        fitted["bundles_"] = [bundle.tolist() for bundle in table.bundles.shared]
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
             rate,
@@ -371,7 +374,12 @@ class BaseGradientBoosting(
     ) -> Course:
         """Code the rows to learn from, and those to watch, and give them their first scores."""
         table = code_table(
-            rows.matrix, schema.is_category, schema.n_categories, self.max_bins, self.n_jobs
+            rows.matrix,
+            schema.is_category,
+            schema.n_categories,
+            self.max_bins,
+            self.n_jobs,
+            float(self.max_conflict_rate) if self.bundle_features else None,
         )
         names = schema.feature_names
         if isinstance(table.codes, Codes):

@@ -168,13 +168,25 @@ class CodedTable:
 
 
 def code_table(
-    matrix: Any, is_category: Array, n_categories: Array, max_bins: int, n_jobs: int | None
+    matrix: Any,
+    is_category: Array,
+    n_categories: Array,
+    max_bins: int,
+    n_jobs: int | None,
+    max_conflict_rate: float | None = 0.0,
 ) -> CodedTable:
-    """Code a table, learning its bins."""
+    """Code a table, learning its bins.
+
+    Exclusive features share columns unless ``max_conflict_rate`` is None. Those of a sparse table
+    do not: it is counted entry by entry.
+    """
     if scipy.sparse.issparse(matrix):
         return _cut_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
     codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
-    table = _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
+    bundles = no_bundles(len(codes.n_codes))
+    if max_conflict_rate is not None:
+        bundles = find_bundles(codes.columns, codes.n_codes, max_conflict_rate)
+    table = _lay_out(codes, bundles, n_jobs)
     if codes.n_rows * len(codes.n_codes) > _MANY_CODES:
         del codes
         _give_back()
