@@ -300,7 +300,7 @@ def test_quantiles_of_one_model_never_cross():
     ("name", "y", "message"),
     [
         ("poisson", [1.0, -2.0], "negative which is not allowed for the loss 'poisson': -2.0"),
-        ("poisson", [0.0, 0.0], "Sum of y is not positive"),
+        ("poisson", [0.0, 0.0], "Sum of y is not strictly positive"),
         ("tweedie", [-1.0], "'tweedie'"),
         ("gamma", [1.0, 0.0], "not positive which is not allowed for the loss 'gamma': 0.0"),
     ],

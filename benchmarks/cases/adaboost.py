@@ -45,8 +45,8 @@ def rows(options: Options) -> Iterable[Row]:
     yield from memory_rows(options)
     options.note(
         f"Members of both libraries are the same, and so are the votes. '{BINS}' has members with "
-        "finder='histogram', of at most 255 bins. Categories are numbers in alphabetical order "
-        "for all."
+        "finder='histogram', of at most 255 bins. For all of them, categories are numbers in "
+        "alphabetical order, and what is missing is -1."
     )
 
 
@@ -60,9 +60,13 @@ def sets(options: Options) -> Iterator[DataSet]:
         if whole is not None and options.quick:
             whole = whole.capped(600)
         for data in at_hand(options, None if whole is None else whole.split(0)):
-            numbered = shared.numbered(data.X), shared.numbered(data.X_test)
-            yield replace(data, X=numbered[0], X_test=numbered[1])
+            yield replace(data, X=_complete(data.X), X_test=_complete(data.X_test))
     yield datasets.synthetic(options.size(20_000, 300), options.size(20_000, 300))
+
+
+def _complete(X: Any) -> Array:
+    """The table as numbers, without gaps: scikit-learn's AdaBoost takes none."""
+    return np.nan_to_num(shared.numbered(X), nan=-1.0)
 
 
 @dataclass

@@ -31,6 +31,7 @@ _PUBLIC = {
     "ID3Classifier": "hornbeam.quinlan.id3",
     "IsolationForest": "hornbeam.forest.isolation",
     "ModelFileError": "hornbeam.errors",
+    "QuantileSketch": "hornbeam.data.sketch",
     "RandomForestClassifier": "hornbeam.forest.estimators",
     "RandomForestRegressor": "hornbeam.forest.estimators",
     "RandomTreesEmbedding": "hornbeam.forest.embedding",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from hornbeam.combine.stacking.estimators import StackingRegressor as StackingRegressor
     from hornbeam.combine.voting.estimators import VotingClassifier as VotingClassifier
     from hornbeam.combine.voting.estimators import VotingRegressor as VotingRegressor
+    from hornbeam.data.sketch import QuantileSketch as QuantileSketch
     from hornbeam.errors import ModelFileError as ModelFileError
     from hornbeam.explain.split import explain_split as explain_split
     from hornbeam.forest.embedding import RandomTreesEmbedding as RandomTreesEmbedding

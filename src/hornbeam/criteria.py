@@ -345,6 +345,9 @@ def _moment_criterion(
     )
 
 
+# The built-in criteria: an impurity, and for numbers the score of a split, if there is a shorter
+# formula of it than what the impurities of both sides come to. Parameters with their checks and
+# docs, explanations and `hornbeam warmup` take the names from here.
 CLASSIFICATION_CRITERIA: dict[str, Callable[..., float]] = {
     "gini": gini,
     "entropy": entropy,
@@ -379,7 +382,17 @@ def built_in(name: str, single: bool) -> Criterion:
     if name in CLASSIFICATION_CRITERIA:
         criterion = _class_criterion(name, CLASSIFICATION_CRITERIA[name], single, name)
         return replace(criterion, perfect_score=0.0, ties=TIES_BY_CLASSES)
-    return replace(_moment_criterion(name, *REGRESSION_CRITERIA[name], name), ties=_TIES[name])
+    criterion = _moment_criterion(name, *REGRESSION_CRITERIA[name], name)
+    return replace(criterion, ties=_TIES.get(name, TIES_BY_IMPURITY))
+
+
+def impurity_function(criterion: str | Callable[..., float]) -> Callable[..., float]:
+    """The formula of a criterion that has one, built-in or the user's own."""
+    if not isinstance(criterion, str):
+        return criterion
+    if criterion in CLASSIFICATION_CRITERIA:
+        return CLASSIFICATION_CRITERIA[criterion]
+    return REGRESSION_CRITERIA[criterion][0]
 
 
 @cache

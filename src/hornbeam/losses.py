@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -468,6 +468,7 @@ class _Declaration:
     convex: bool = True
     exact_hessian: bool = True  # False: the hessian is a bound, or stands for the structure
     check: Callable[[Array, str], None] = _any_target
+    remark: str = ""  # on what it needs, for documentation
 
 
 def _regression(
@@ -523,6 +524,7 @@ _DECLARED: dict[str, _Declaration] = {
         _start_order_statistic,
         leaf_rule="search",
         convex=False,
+        remark="needs ``order=1``",
     ),
     "poisson": _regression(
         "half Poisson deviance",
@@ -549,7 +551,8 @@ _DECLARED: dict[str, _Declaration] = {
         check=_check_counts,
     ),
     "log_loss": _LOGISTIC,
-    "log_loss_k1": _LOGISTIC,  # two classes have one score in both forms
+    # two classes have one score in both forms
+    "log_loss_k1": replace(_LOGISTIC, remark="one score less than classes"),
     "softmax": _Declaration(
         "classification",
         "log loss",
@@ -570,6 +573,7 @@ _DECLARED: dict[str, _Declaration] = {
         partial(_row_kernels, _exponential_value, _exponential_slope),
         _start_half_log_odds,
         link="half_logit",
+        remark="two classes",
     ),
     "lambdamart": _Declaration(
         "ranking", "1 - NDCG@10", _rank_kernels, _start_zero, convex=False, check=_check_labels
@@ -597,6 +601,12 @@ def names(task: Task) -> list[str]:
     """
     inner = _OF_SEVERAL_CLASSES.values()
     return [name for name, loss in _DECLARED.items() if loss.task == task and name not in inner]
+
+
+def list_names(task: Task) -> str:
+    """Names of the built-in losses for a task with what they need, for documentation."""
+    remarks = {name: _DECLARED[name].remark for name in names(task)}
+    return ", ".join(f"{name!r} ({said})" if said else repr(name) for name, said in remarks.items())
 
 
 # --- a loss as the engine uses it ------------------------------------------------------------

@@ -40,13 +40,13 @@ COUNT = Interval(Integral, 1, None, closed="left")
 
 PARAMETERS: dict[str, Parameter] = {
     "classification_criterion": Parameter(
-        "{'gini', 'entropy', 'log_loss', 'misclassification'} or function",
+        f"{{{', '.join(map(repr, CLASSIFICATION_CRITERIA))}}} or function",
         "How impure a node is. A function ``f(counts, weight)`` of the class weights and "
         "their sum is compiled and used (see `hornbeam.criteria`).",
         [StrOptions(set(CLASSIFICATION_CRITERIA)), callable],
     ),
     "regression_criterion": Parameter(
-        "{'squared_error', 'absolute_error', 'friedman_mse', 'poisson'} or function",
+        f"{{{', '.join(map(repr, (*REGRESSION_CRITERIA, ABSOLUTE_ERROR)))}}} or function",
         "How impure a node is. 'absolute_error' gives median leaves. A function "
         "``f(weight, total, squares)`` of the sums of w, w*y and w*y*y is compiled and used.",
         [StrOptions({*REGRESSION_CRITERIA, ABSOLUTE_ERROR}), callable],

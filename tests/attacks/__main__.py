@@ -16,7 +16,7 @@ from tests.attacks.guard import (
     attack_here,
 )
 
-NAMES = ("bounds", "files", "inputs", "interrupts")
+NAMES = ("bounds", "files", "inputs", "interrupts", "sketches")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -214,7 +214,7 @@ def test_levels_from_outside_are_checked(levels: Any) -> None:
     model.calibration_ = levels
     with pytest.raises(ModelFileError, match="calibration"):
         pickle.loads(pickle.dumps(model))
-    if isinstance(levels, np.ndarray):
+    if isinstance(levels, np.ndarray) and levels.dtype == np.float64:  # others are written as such
         with pytest.raises(ModelFileError, match="calibration"):
             load_model_bytes(model_bytes(model))
 

@@ -525,6 +525,14 @@ def test_early_stopping(forest: Any) -> None:
     assert not any(a and b for a, b in itertools.pairwise(failures[:-1]))
 
 
+def test_patience_without_bags_stops_nothing_and_says_so() -> None:
+    with pytest.warns(UserWarning, match="n_iter_no_change=3 stops nothing"):
+        patient = grown(hb.ExtraTreesClassifier, n_estimators=12, n_iter_no_change=3)
+    assert patient.digest() == grown(hb.ExtraTreesClassifier, n_estimators=12).digest()
+    with pytest.raises(ValueError, match="only available if bootstrap=True"):
+        grown(hb.ExtraTreesClassifier, early_stopping=True)
+
+
 def test_early_stopping_goes_on_after_a_warm_start() -> None:
     params = {"early_stopping": True, "warm_start": True, "n_iter_no_change": 1, "tol": 1.0}
     model = grown(hb.RandomForestClassifier, n_estimators=20, **params)

@@ -15,8 +15,8 @@ from hornbeam.model.kept import (
     Contents,
     Flag,
     Kept,
-    Members,
-    Numbers,
+    KeptMembers,
+    NumberArray,
     Outputs,
     Real,
     Record,
@@ -36,7 +36,7 @@ class Pair:
     names: np.ndarray
 
 
-PARTS = (Whole("size", 1, "count_"), Numbers("names", np.int64))
+PARTS = (Whole("size", 1, "count_"), NumberArray("names", np.int64))
 
 
 class Base(Savable, BaseEstimator):
@@ -53,10 +53,10 @@ class Keeper(Base):
         Real("rate_", 0.0, 1.0, is_open=True),
         Text("way_", ("left", "right")),
         Flag("is_done_", noted=True),
-        Numbers("sums_"),
-        Numbers("codes_", np.uint8, 2, optional=True),
+        NumberArray("sums_"),
+        NumberArray("codes_", np.uint8, 2, optional=True),
         Record("pair_", Pair, PARTS),
-        Members(),
+        KeptMembers(),
     )
 
     @classmethod
@@ -164,7 +164,7 @@ def test_what_is_missing_is_noticed(kept: Kept) -> None:
     contents.arrays = {
         name: array for name, array in contents.arrays.items() if name.split(".")[0] != kept.key
     }
-    if isinstance(kept, Members):
+    if isinstance(kept, KeptMembers):
         contents.members = []
     with pytest.raises(ModelFileError):
         Keeper._from_contents(contents)

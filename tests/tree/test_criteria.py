@@ -97,6 +97,21 @@ def test_several_outputs_share_the_users_criterion():
 
 
 @pytest.mark.mission("T14")
+def test_functions_may_comprehend_lists_and_compute_with_arrays():
+    def by_list(counts, weight):
+        return 1.0 - sum([(count / weight) ** 2 for count in counts])
+
+    def by_array(counts, weight):
+        shares = counts / weight
+        return 1.0 - (shares * shares).sum()
+
+    X, y = np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 3
+    built_in = hb.DecisionTreeClassifier(random_state=0).fit(X, y)
+    for own in (by_list, by_array):
+        model = hb.DecisionTreeClassifier(criterion=own, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(model.apply(X), built_in.apply(X))
+
+
 def test_compiled_functions_are_accepted():
     X, y, _, weight = table()
     compiled = hb.DecisionTreeClassifier(criterion=numba.njit(my_gini)).fit(X, y, weight)

@@ -10,7 +10,7 @@ from hornbeam.boosting.defaults import GROWTHS
 from hornbeam.boosting.sampling import SAMPLINGS
 from hornbeam.dtypes import MAX_BINS
 from hornbeam.kernels.frontier import list_orders
-from hornbeam.losses import OwnLoss
+from hornbeam.losses import OwnLoss, list_names
 from hornbeam.params import COUNT, PARAMETERS, Parameter
 from hornbeam.stopping import patience_parameter, stopping_parameter
 
@@ -22,15 +22,13 @@ PARAMETERS.update(
     {
         "regression_loss": Parameter(
             "str, function or OwnLoss",
-            "What is minimised: 'squared_error', 'absolute_error', 'huber', 'quantile', "
-            "'log_cosh', 'sqrt_absolute' (needs ``order=1``), 'poisson', 'gamma', 'tweedie', or "
-            "your own: a function value(y, score) or an `hb.losses.OwnLoss`.",
+            f"What is minimised: {list_names('regression')}, or your own: a function "
+            "value(y, score) or an `hb.losses.OwnLoss`.",
             [str, callable, OwnLoss],
         ),
         "classification_loss": Parameter(
             "str, function or OwnLoss",
-            "What is minimised: 'log_loss', 'log_loss_k1' (one score less than classes), "
-            "'exponential' (two classes), or your own for two classes.",
+            f"What is minimised: {list_names('classification')}, or your own for two classes.",
             [str, callable, OwnLoss],
         ),
         "ranking_loss": Parameter(

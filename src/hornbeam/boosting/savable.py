@@ -20,7 +20,7 @@ from hornbeam.model.kept import (
     Columns,
     Contents,
     Kept,
-    Numbers,
+    NumberArray,
     Outputs,
     Real,
     State,
@@ -120,7 +120,7 @@ class SavableBoosting(Savable):
         KeptHistory(),
         KeptBundles(),
         KeptEnsemble(),
-        Numbers("calibration_", optional=True),
+        NumberArray("calibration_", optional=True),
     )
 
     ensemble_: Ensemble

@@ -13,7 +13,7 @@ from hornbeam.cli.models import size_of
 from hornbeam.cli.parameters import MODELS
 from hornbeam.cli.screen import Screen, make_table
 from hornbeam.cli.tables import demo_table
-from hornbeam.cli.train import Split, make_model, split_table, write_number
+from hornbeam.cli.train import PartedTable, make_model, split_table, write_number
 
 _NEXT = """\
 What to do next:
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     screen.say(_NEXT)
 
 
-def _fit(kind: str, model: Any, split: Split, screen: Screen) -> float:
+def _fit(kind: str, model: Any, split: PartedTable, screen: Screen) -> float:
     """Fit a model; how many seconds that takes once its code is compiled."""
     X, y = split.X.take(split.train), split.y[split.train]
     with screen.step(f"compiling what {kind} needs, once on a machine"):
@@ -59,7 +59,7 @@ def _silence(model: Any) -> dict[str, int]:
 
 
 def _compare(
-    models: dict[str, Any], seconds: dict[str, float], split: Split, screen: Screen
+    models: dict[str, Any], seconds: dict[str, float], split: PartedTable, screen: Screen
 ) -> None:
     """One table: how good each model is beside a guess, and how long its fit took."""
     X, y = split.X.take(split.test), split.y[split.test]

@@ -57,7 +57,7 @@ def default_model_path(data: Path) -> Path:
     return Path(data.name.split(".")[0] or "model").with_suffix(".hornbeam")
 
 
-class Split(NamedTuple):
+class PartedTable(NamedTuple):
     """A table that was parted into rows to train on and rows to test on."""
 
     X: Any
@@ -69,7 +69,7 @@ class Split(NamedTuple):
 
 def split_table(
     table: Any, target: str, where: str, options: argparse.Namespace, screen: Screen
-) -> Split:
+) -> PartedTable:
     """Take the target out of a table, see what is to be done, and hold out rows."""
     if not 0 <= options.test_size < 1:
         raise UserError(f"--test-size {options.test_size} must be at least 0 and below 1.")
@@ -77,7 +77,7 @@ def split_table(
     task, reason = choose_task(y, getattr(options, "task", "auto"), target)
     screen.say(f"{task}: {reason}")
     y = y if task == "classification" else as_numbers(y, target)
-    return Split(X, y, task, *split_rows(y, task, options, screen))
+    return PartedTable(X, y, task, *split_rows(y, task, options, screen))
 
 
 def make_model(kind: str, task: str, options: argparse.Namespace) -> Any:
@@ -87,7 +87,7 @@ def make_model(kind: str, task: str, options: argparse.Namespace) -> Any:
 
 
 def fit_and_report(
-    kind: str, model: Any, split: Split, screen: Screen, with_tree: bool = False
+    kind: str, model: Any, split: PartedTable, screen: Screen, with_tree: bool = False
 ) -> None:
     """Fit on one part of the rows and print how the model does on the other.
 
@@ -112,7 +112,7 @@ def fit_and_report(
         screen.say(export_text(tree))
 
 
-def _simple_tree(model: Any, split: Split, screen: Screen) -> Any:
+def _simple_tree(model: Any, split: PartedTable, screen: Screen) -> Any:
     """A tree that people can read; None where the model predicts what no tree does."""
     if quantiles_of(model):
         return None
@@ -123,7 +123,7 @@ def _simple_tree(model: Any, split: Split, screen: Screen) -> Any:
 
 
 def cross_validate(
-    kind: str, model: Any, split: Split, options: argparse.Namespace, screen: Screen
+    kind: str, model: Any, split: PartedTable, options: argparse.Namespace, screen: Screen
 ) -> None:
     """Test on each of some folds, with models of the others; then fit on all rows."""
     X, y, task, train, test = split

@@ -16,10 +16,11 @@ from rich.progress import Progress
 
 import hornbeam
 from hornbeam.cli.screen import Screen
+from hornbeam.criteria import ABSOLUTE_ERROR, CLASSIFICATION_CRITERIA, REGRESSION_CRITERIA
 from hornbeam.runtime.kernel import cache_directory, compile_times
 
-_CLASS_CRITERIA = ("gini", "entropy", "log_loss", "misclassification")
-_VALUE_CRITERIA = ("squared_error", "absolute_error", "friedman_mse", "poisson")
+_CLASS_CRITERIA = tuple(CLASSIFICATION_CRITERIA)
+_VALUE_CRITERIA = (*REGRESSION_CRITERIA, ABSOLUTE_ERROR)
 _FINDERS = (("exact", "best"), ("exact", "random"), ("histogram", "best"))
 _ROWS = 60
 

@@ -13,14 +13,23 @@ from hornbeam.combine.bagging.savable import ascend, check_member, member_width
 from hornbeam.combine.outputs import METHODS
 from hornbeam.errors import ModelFileError
 from hornbeam.model.entries import take
-from hornbeam.model.kept import ColumnNames, Contents, Kept, Members, Numbers, Outputs, State, Whole
+from hornbeam.model.kept import (
+    ColumnNames,
+    Contents,
+    Kept,
+    KeptMembers,
+    NumberArray,
+    Outputs,
+    State,
+    Whole,
+)
 from hornbeam.model.registry import is_registered
 from hornbeam.model.savable import Savable
 from hornbeam.model.state import has_model
 
 
 @dataclass(frozen=True)
-class Models(Members):
+class Models(KeptMembers):
     """The fitted models of each member, one or more; a file has them one after the other."""
 
     name: str = "models_"
@@ -47,7 +56,7 @@ class Models(Members):
 
 
 @dataclass(frozen=True)
-class Final(Members):
+class Final(KeptMembers):
     """The estimator that learns from the others; a file has it last."""
 
     name: str = "final_estimator_"
@@ -98,7 +107,7 @@ class SavableNamed(Savable):
         Whole("n_features_in_", 1, noted=True),
         ColumnNames(),
         Outputs(is_single="all"),
-        Numbers("weights_", optional=True),
+        NumberArray("weights_", optional=True),
         Models(),
         Methods(),
         Final(),

@@ -12,11 +12,14 @@ import math
 import numbers
 import reprlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from hornbeam.data import times
+from hornbeam.data.times import CLOCK, DURATION, MOMENT, TimeScale
 from hornbeam.dtypes import Array
 
 Label = str | int | float | bool
@@ -24,11 +27,22 @@ EXACT_INTEGERS = 2**53  # float64 holds every whole number up to here
 
 
 class Numbers(NamedTuple):
-    """Numbers as they came; ``missing`` marks rows without one (NaN marks itself)."""
+    """Numbers as they came; ``missing`` marks rows without one (NaN marks itself).
+
+    ``time`` says what they count if they came as dates, times or durations.
+    """
 
     values: Array
     missing: Array | None
     dtype: str
+    time: TimeScale | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a number."""
+        if self.missing is not None and bool(self.missing.all()):
+            return True
+        return self.values.dtype.kind == "f" and bool(np.isnan(self.values).all())
 
 
 class Categories(NamedTuple):
@@ -66,13 +80,24 @@ def from_numpy(values: Array, title: str, missing: Array | None = None) -> Colum
     if kind == "O" or kind in "UST":
         return from_objects(values.tolist(), title, dtype_name(values.dtype), missing)
     if kind in "Mm":
-        refuse_time(title, values.dtype)
+        return from_times(values, missing, title)
     if kind == "c":
         refuse_complex(title)
     raise TypeError(
         f"{title} has the dtype {values.dtype}, which hornbeam cannot read. Give it numbers, "
-        "strings, bools or categoricals; one column per field."
+        "strings, bools, dates or categoricals; one column per field."
     )
+
+
+def from_times(
+    values: Array, missing: Array | None, title: str, dtype: str = "", zone: str | None = None
+) -> Numbers:
+    """Read datetime64 (in UTC if there is a zone) or timedelta64."""
+    try:
+        numbers, scale = times.from_numpy_times(values, zone)
+    except TypeError as error:
+        refuse_time(title, error)
+    return Numbers(numbers, missing, dtype or dtype_name(values.dtype), scale)
 
 
 def from_booleans(values: Array, missing: Array | None, dtype: str) -> Categories:
@@ -146,7 +171,12 @@ def is_missing(value: Any) -> bool:
 
 # --- columns of Python objects ------------------------------------------------------
 
-_TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+# Whatever pandas has of its own is one of these, too, but for periods.
+_TIMES = {
+    MOMENT: (datetime.date, np.datetime64),
+    DURATION: (datetime.timedelta, np.timedelta64),
+    CLOCK: (datetime.time,),
+}
 
 
 def _object_kind(kind: type) -> str:
@@ -156,15 +186,18 @@ def _object_kind(kind: type) -> str:
         return "string"
     if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
         return "missing"
-    if issubclass(kind, _TIMES) or kind.__name__ == "Period":
-        return "time"
+    for name, kinds in _TIMES.items():
+        if issubclass(kind, kinds):
+            return name
+    if kind.__name__ == "Period":
+        return MOMENT
     if issubclass(kind, (numbers.Real, decimal.Decimal)):
         return "number"
     return "complex" if issubclass(kind, numbers.Complex) else "other"
 
 
 def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None = None) -> Column:
-    """Read a column of Python objects: all numbers, all strings or all bools.
+    """Read a column of Python objects: all numbers, all strings, all bools or all dates.
 
     Work per row happens inside ``map``, ``set`` and ``fromiter``; Python code runs once
     per distinct type or value.
@@ -184,6 +217,8 @@ def from_objects(items: list[Any], title: str, dtype: str, missing: Array | None
         return _object_numbers(items, title, dtype, set(kind_of))
     if kinds in ({"string"}, {"bool"}):
         return from_strings(items, dtype)
+    if len(kinds) == 1 and kinds <= set(_TIMES):
+        return _object_times(items, title, dtype, kinds.pop())
     _refuse_objects(items, kind_of, title)
 
 
@@ -228,6 +263,15 @@ def _object_numbers(items: list[Any], title: str, dtype: str, types: set[type]) 
         if isinstance(items[large], (int, np.integer)) and int(values[large]) != items[large]:
             refuse_integer(title, items[large], large)
     return Numbers(values, missing, dtype)
+
+
+def _object_times(items: list[Any], title: str, dtype: str, kind: str) -> Numbers:
+    items = [None if is_missing(item) else item for item in items]
+    try:
+        values, scale = times.from_objects(items, kind)
+    except TypeError as error:
+        refuse_time(title, error)
+    return Numbers(values, None, dtype, scale)
 
 
 def _too_large(item: Any) -> bool:
@@ -288,7 +332,7 @@ def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
 
 
 def numbers_to_categories(column: Numbers, title: str) -> Categories:
-    """Take each distinct number as a category, in ascending order."""
+    """Take each distinct number as a category, in ascending order; dates as their words."""
     values = column.values
     present = np.ones(len(values), np.bool_) if column.missing is None else ~column.missing
     if values.dtype.kind == "f":
@@ -306,6 +350,10 @@ def numbers_to_categories(column: Numbers, title: str) -> Categories:
             distinct = np.array([int(value) for value in distinct], object)
     codes = np.full(len(values), -1, np.int64)
     codes[present] = inverse
+    if column.time is not None:  # in UTC, as rows of another zone are to be found again
+        scale = replace(column.time, zone=column.time.zone and "UTC")
+        words = [scale.words(number, exact=True) for number in distinct.tolist()]
+        return from_labels(codes, words, declared=False, dtype=column.dtype)
     return Categories(codes, distinct.tolist(), False, column.dtype)
 
 
@@ -331,13 +379,19 @@ def listed(values: Sequence[Any], limit: int = 5) -> str:
     return shown + (f" and {len(values) - limit} more" if len(values) > limit else "")
 
 
-def refuse_time(title: str, dtype: Any) -> NoReturn:
-    """Say what to do with dates and durations."""
+def refuse_time(title: str, why: Any) -> NoReturn:
+    """Say what to do with dates and durations that are no numbers."""
     raise TypeError(
-        f"{title} holds dates or times ({dtype}), and a tree can only ask about numbers and "
-        "categories. Turn it into numbers that mean something for the task, such as year, "
-        "month, weekday and hour, or the seconds since a fixed date, or drop the column."
+        f"{title} holds {why}. Make them all of one kind, for instance with "
+        f"pandas.to_datetime({frame_line(title)}, utc=True), or numbers that mean something for "
+        "the task, such as year, month, weekday and hour."
     )
+
+
+def frame_line(title: str) -> str:
+    """How a user writes the column that errors call so."""
+    name = title.removeprefix("column ")
+    return f"X[{name}]" if name != title and not name.isdigit() else f"X[:, {name}]"
 
 
 def refuse_nested(title: str, dtype: Any) -> NoReturn:
@@ -374,15 +428,12 @@ def refuse_infinity(title: str, value: Any, row: int, dtype: Any) -> NoReturn:
 
 
 def _refuse_objects(items: list[Any], kind_of: dict[type, str], title: str) -> NoReturn:
-    """Name the first value that does not fit the values before it."""
+    """Name the first value that does not fit the values before it, and the line that helps."""
     known = [
         (row, item, kind_of[type(item)]) for row, item in enumerate(items) if not is_missing(item)
     ]
-    for row, item, kind in known:
-        if kind == "time":
-            refuse_time(title, f"{type(item).__name__} {item} in row {row}")
-        if kind == "complex":
-            refuse_complex(title)
+    if any(kind == "complex" for _, _, kind in known):
+        refuse_complex(title)
     first_row, first, first_kind = known[0]
     row, item, kind = next(
         (entry for entry in known if entry[2] == "other" or entry[2] != first_kind), known[0]
@@ -391,6 +442,33 @@ def _refuse_objects(items: list[Any], kind_of: dict[type, str], title: str) -> N
     if kind != "other":
         found += f", but {short(first)} of type {type(first).__name__} in row {first_row}"
     raise TypeError(
-        f"{found}: a column's argument must be all string, all bool or all number values (None "
-        "and NaN are missing values). Convert the column to one type, or drop it."
+        f"{found}: a column's argument must be all string, all bool, all date or all number values "
+        f"(None and NaN are missing values). {_way_out(known, title)}, or drop it."
     )
+
+
+def _way_out(known: list[tuple[int, Any, str]], title: str) -> str:
+    """The line that makes one kind of a column of several."""
+    kinds, name = {kind for _, _, kind in known}, frame_line(title)
+    if "other" in kinds:
+        return "Give it a value of one of these types in every row"
+    if name.startswith("X[:"):
+        text = f"{name} = [v if v is None else str(v) for v in {name}]"
+        number = f"{name} = [v if v is None else float(v) for v in {name}]"
+    else:
+        text = f'{name} = {name}.map(str, na_action="ignore")'
+        number = f"{name} = {name}.astype(float)"
+    if kinds & set(_TIMES):
+        date = f'{name} = pandas.to_datetime({name}, errors="coerce")'
+        return f"Convert the column to one type: for dates {date}, for categories {text}"
+    if kinds == {"bool", "number"} or all(_reads_as_number(item) for _, item, _ in known):
+        return f"Convert the column to one type: for numbers {number}, for categories {text}"
+    return f"Convert the column to one type: for categories {text}"
+
+
+def _reads_as_number(item: Any) -> bool:
+    try:
+        float(item)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True

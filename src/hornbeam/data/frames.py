@@ -32,10 +32,10 @@ from hornbeam.data.columns import (
     from_numpy,
     from_objects,
     from_strings,
+    from_times,
     listed,
     recode,
     refuse_nested,
-    refuse_time,
 )
 from hornbeam.dtypes import Array
 
@@ -103,6 +103,8 @@ class PandasTable(FrameTable):
             return Categories(recode(array.codes.astype(np.int64), table), labels, True, "category")
         if dtype.name in ("str", "string") and len(array) <= _FEW_STRINGS:
             return from_strings(array.tolist(), str(dtype))
+        if dtype.name.startswith("period"):
+            return from_times(np.asarray(array.to_timestamp()), None, title, dtype.name)
         series = nw.from_native(self.native.iloc[:, index], series_only=True)
         return _read_series(series, title)
 
@@ -223,7 +225,7 @@ def _read_series(series: Any, title: str) -> Column:
     if name == "object" or dtype in (nw.Object, nw.Unknown, nw.Binary, nw.Int128, nw.UInt128):
         return _read_values(series, dtype, title, name)
     if dtype.is_temporal():
-        refuse_time(title, name)
+        return _read_times(series, dtype, title, name)
     if dtype.is_nested():
         refuse_nested(title, name)
     missing = series.is_null().to_numpy() if series.null_count() else None
@@ -250,6 +252,19 @@ def _read_values(series: Any, dtype: Any, title: str, name: str) -> Column:
     if series.null_count() == len(series):
         return Numbers(np.full(len(series), np.nan), None, name)
     return from_numpy(np.asarray(series.to_numpy()), title)._replace(dtype=name)
+
+
+def _read_times(series: Any, dtype: Any, title: str, name: str) -> Column:
+    """Dates, times and durations; moments with a zone are taken in UTC."""
+    if dtype == nw.Time:
+        return from_objects(series.to_list(), title, name)
+    zone = dtype.time_zone if dtype == nw.Datetime else None
+    if zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    values = np.asarray(series.to_numpy())
+    if values.dtype.kind == "O":  # dates of pandas on Arrow
+        return from_objects(series.to_list(), title, name)
+    return from_times(values, None, title, name, zone)
 
 
 def _read_dictionary(series: Any, title: str, name: str) -> Column:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from hornbeam.data.columns import (
     Label,
     Numbers,
     categories_to_numbers,
+    frame_line,
     listed,
     numbers_to_categories,
     short,
@@ -34,6 +35,7 @@ from hornbeam.data.frames import PandasTable
 from hornbeam.data.inputs import ArrayTable, Table, number_matrix, open_table
 from hornbeam.data.matrix import assemble
 from hornbeam.data.sparse import SparseTable
+from hornbeam.data.times import DURATION, TimeScale, reads_like_dates
 from hornbeam.dtypes import Array
 from hornbeam.kernels.binning import find_infinite
 from hornbeam.notices import warn
@@ -54,12 +56,15 @@ class ColumnSchema:
         The dtype in fit, for information.
     categories : tuple of str, int, float or bool, or None
         The label of category number c is ``categories[c]``; None for other kinds.
+    time : TimeScale or None
+        What the numbers count if the column holds dates, times or durations: unit and time zone.
     """
 
     name: str
     kind: str
     dtype: str
     categories: tuple[Label, ...] | None = None
+    time: TimeScale | None = None
 
     @cached_property
     def number_of(self) -> dict[Label, int]:
@@ -141,6 +146,7 @@ class Schema:
             matrix = table.matrix("csc") if isinstance(table, SparseTable) else table.matrix()
             return cls(columns, False, unseen), matrix
         read = [_learn_column(table, index, index in chosen) for index in range(len(names))]
+        _hint_at_dates(read, table.title)
         identities = _find_identities(read, table.title)
         for index in [] if keep_identities else identities:
             read[index] = _known_or_missing(read[index])
@@ -166,7 +172,9 @@ class Schema:
             _warn_names(estimator_name, given=not self.named)
         order = self._match(table, estimator_name)
         if isinstance(table, SparseTable):
-            _refuse_sparse_categories([c.name for c in self.columns if c.kind == "category"])
+            _refuse_sparse_categories(
+                [c.name for c in self.columns if c.kind == "category" or c.time is not None]
+            )
             return table.matrix("csr")
         if self._is_plain and isinstance(table, PandasTable) and order == range(self.n_features):
             numbers = table.numbers()
@@ -224,7 +232,8 @@ class Schema:
 
     @cached_property
     def _is_plain(self) -> bool:
-        return not self.is_category.any()
+        """Whether all columns are numbers that mean nothing but themselves."""
+        return not self.is_category.any() and all(c.time is None for c in self.columns)
 
     def _fits(self, X: Array) -> bool:
         """Whether an array can be used as it is (a few hundred nanoseconds)."""
@@ -256,6 +265,8 @@ class Schema:
     def _number(self, X: Any) -> Array | None:
         """Number the categories of a float array; None where `read` has to look closer."""
         if self.named or type(X) is not np.ndarray or not self._fits(X) or self._labels is None:
+            return None
+        if any(column.time is not None for column in self.columns):
             return None
         matrix = np.array(X, np.float64, order="F")
         if find_infinite(matrix.ravel("K")) >= 0:
@@ -290,8 +301,10 @@ class Schema:
             return column if isinstance(column, Numbers) else _known_or_missing(column).codes
         if known.kind == "number":
             if isinstance(column, Numbers):
-                return column
-            numbers = categories_to_numbers(column)
+                return _on_scale(known, column, title)
+            numbers = None if known.time is not None else categories_to_numbers(column)
+            if numbers is None and known.time is not None:
+                _refuse_other_scale(known, column, title)
             if numbers is None:
                 raise ValueError(
                     f"{title} held numbers in fit ({known.dtype}) but holds strings now "
@@ -333,6 +346,7 @@ class Schema:
                 "kind": column.kind,
                 "dtype": column.dtype,
                 "categories": None if column.categories is None else list(column.categories),
+                **({} if column.time is None else {"time": column.time.to_dict()}),
             }
             for column in self.columns
         ]
@@ -366,7 +380,7 @@ def _learn_column(table: Any, index: int, is_chosen: bool) -> Column:
 
 def _column_schema(name: str, column: Column) -> ColumnSchema:
     if isinstance(column, Numbers):
-        return ColumnSchema(name, "number", column.dtype)
+        return ColumnSchema(name, "number", column.dtype, time=column.time)
     if column.labels is _IDENTITY:
         return ColumnSchema(name, "identity", column.dtype)
     return ColumnSchema(name, "category", column.dtype, tuple(column.labels))
@@ -400,9 +414,24 @@ def _find_identities(read: Sequence[Column], title: Callable[[int], str]) -> lis
         n_distinct = int(np.count_nonzero(np.bincount(known, minlength=len(column.labels))))
         if identifies_rows(n_distinct, len(known)):
             found.append(index)
-            if not _silent.get():
+            if not _silent.get() and not reads_like_dates(column.labels):
                 _warn_identity(title(index), n_distinct, len(known))
     return found
+
+
+def _hint_at_dates(read: Sequence[Column], title: Callable[[int], str]) -> None:
+    """Say of text that is dates that it is taken for text, and how it becomes dates."""
+    for index, column in enumerate(read):
+        if isinstance(column, Numbers) or column.declared or _silent.get():
+            continue
+        if reads_like_dates(column.labels):
+            name = title(index)
+            warn(
+                f"{name[0].upper() + name[1:]} holds text that reads like dates, such as "
+                f"{short(column.labels[0])}, and is taken for categories, which have no order and "
+                "no new ones. Make it dates, for instance with "
+                f"pandas.to_datetime({frame_line(name)}), here and in predict."
+            )
 
 
 def _warn_identity(title: str, n_distinct: int, n_known: int) -> None:
@@ -422,7 +451,7 @@ def _known_or_missing(column: Any) -> Categories:
 def _refuse_sparse_categories(names: Sequence[str]) -> None:
     if names:
         raise ValueError(
-            f"X is a sparse matrix, which holds numbers, but these columns are categories: "
+            "X is a sparse matrix, which holds numbers, but these columns are categories or dates: "
             f"{listed(names)}. Pass a data frame, or X.toarray()."
         )
 
@@ -458,6 +487,36 @@ def _check_names(expected: Sequence[str], given: Iterable[str]) -> None:
     raise ValueError("\n".join(lines) + "\n")
 
 
+def _on_scale(known: ColumnSchema, column: Numbers, title: str) -> Numbers:
+    """Numbers of a new table in the unit in which fit counted them."""
+    if known.time == column.time or column.is_empty:
+        return column
+    if known.time is None or column.time is None or known.time.kind != column.time.kind:
+        _refuse_other_scale(known, column, title)
+    if (known.time.zone is None) != (column.time.zone is None):
+        was, now = known.time.zone or "no time zone", column.time.zone or "no time zone"
+        zone = known.time.zone or column.time.zone
+        raise ValueError(
+            f"{title} held moments with {was} in fit, but with {now} now, so nobody knows "
+            f"when they were. Give both the same, for instance with .dt.tz_localize({zone!r}) or, "
+            "to have none, .dt.tz_localize(None)."
+        )
+    return column._replace(values=column.time.on(column.values, known.time), time=known.time)
+
+
+def _refuse_other_scale(known: ColumnSchema, column: Column, title: str) -> NoReturn:
+    """Say that dates are no numbers, and the reverse."""
+    was = "numbers" if known.time is None else f"dates or times ({known.time.label})"
+    time = column.time if isinstance(column, Numbers) else None
+    now = "text or bools" if isinstance(column, Categories) else "numbers"
+    now = now if time is None else f"dates or times ({time.label})"
+    way = "Convert it to what it was in fit"
+    if known.time is not None and time is None:
+        what = "timedelta" if known.time.kind == DURATION else "datetime"
+        way += f", for instance with pandas.to_{what}"
+    raise ValueError(f"{title} held {was} in fit ({known.dtype}) but holds {now} now. {way}.")
+
+
 def _check_labels(known: ColumnSchema, column: Categories, title: str) -> None:
     """Refuse strings where the categories were numbers, and the reverse."""
     strings = any(isinstance(label, str) for label in column.labels)
@@ -490,6 +549,8 @@ def _fields(content: Any, types: dict[str, Any], what: str) -> dict[str, Any]:
 
 def _column_from_dict(content: Any, what: str) -> ColumnSchema:
     types = {"name": str, "kind": str, "dtype": str, "categories": (list, type(None))}
+    if isinstance(content, dict) and "time" in content:
+        types["time"] = dict
     fields = _fields(content, types, what)
     categories = fields["categories"]
     if fields["kind"] not in ("number", "category", "identity"):
@@ -505,4 +566,9 @@ def _column_from_dict(content: Any, what: str) -> ColumnSchema:
         raise ValueError(f"{what} has the same category twice")
     if categories is not None:
         categories = tuple(categories)
-    return ColumnSchema(fields["name"], fields["kind"], fields["dtype"], categories)
+    time = None
+    if "time" in fields:
+        time = TimeScale.from_dict(fields["time"], f"the time of {what}")
+        if fields["kind"] != "number":
+            raise ValueError(f"{what} has a time, but is no number")
+    return ColumnSchema(fields["name"], fields["kind"], fields["dtype"], categories, time)

@@ -8,13 +8,14 @@ the version to read.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
+from hornbeam.criteria import ABSOLUTE_ERROR, impurity_function
 from hornbeam.dtypes import EPSILON, Array
 from hornbeam.explain.cuts import Cuts
 from hornbeam.runtime.kernel import jitted
@@ -42,9 +43,12 @@ def _own_formula(function: Any) -> Any:
 class Measure(ABC):
     """What is summed of the rows of a node, and the impurity of such sums."""
 
+    defined: Sequence[str] = ()  # criteria whose definition is here; of others the code is read
+
     def __init__(self, criterion: Any, weight: Array) -> None:
         self.criterion = criterion
         self.weight = weight
+        self.own = None if criterion in self.defined else _own_formula(impurity_function(criterion))
         self.name = (
             criterion if isinstance(criterion, str) else getattr(criterion, "__name__", "impurity")
         )
@@ -79,6 +83,8 @@ class Measure(ABC):
 class ClassMeasure(Measure):
     """Class weights; a criterion is a formula of the class shares."""
 
+    defined = tuple(_CLASS_FORMULAS)
+
     def __init__(self, criterion: Any, weight: Array, labels: Array, class_start: Array) -> None:
         super().__init__(criterion, weight)
         self.labels, self.class_start = labels, class_start
@@ -100,11 +106,11 @@ class ClassMeasure(Measure):
     def impurity(self, sums: Array) -> Array:
         """The formula of the class shares, mean over the outputs."""
         weight = sums[:, :1]
-        if isinstance(self.criterion, str):
+        own = self.own
+        if own is None:
             formula = _CLASS_FORMULAS[self.criterion]
             found = [formula(block / weight) for block in self.blocks(sums)]
         else:
-            own = _own_formula(self.criterion)
             found = [
                 np.array([own(row.copy(), w) for row, w in zip(block, weight[:, 0], strict=True)])
                 for block in self.blocks(sums)
@@ -118,6 +124,8 @@ class ClassMeasure(Measure):
 
 class MomentMeasure(Measure):
     """Sums of w, w*y and w*y*y (Poisson: w*y*log(y)); a criterion is a formula of them."""
+
+    defined = ("squared_error", "friedman_mse", "poisson")
 
     def __init__(self, criterion: Any, weight: Array, values: Array) -> None:
         super().__init__(criterion, weight)
@@ -137,8 +145,8 @@ class MomentMeasure(Measure):
         """The formula of the moments, mean over the outputs."""
         weight = sums[:, :1]
         total, second = np.split(sums[:, 1:], 2, axis=1)
-        if callable(self.criterion):
-            own = _own_formula(self.criterion)
+        own = self.own
+        if own is not None:
             found = np.array(
                 [[own(w, t, s) for t, s in zip(*row, strict=True)]
                  for w, row in zip(weight[:, 0], zip(total, second, strict=True), strict=True)]
@@ -179,6 +187,8 @@ class OrderMeasure(Measure):
     Where half of the weight is below, any value between two rows is a median: their middle is
     predicted, and is what constraints look at.
     """
+
+    defined = (ABSOLUTE_ERROR,)
 
     def __init__(self, criterion: Any, weight: Array, values: Array) -> None:
         super().__init__(criterion, weight)

@@ -238,7 +238,8 @@ class _QuinlanExplainer:
             threshold = float(column[column <= cut].max())
             yes = self._side("yes", there & (column <= cut))
             no = self._side("no", there & (column > cut))
-            question = f"{self.view.columns[feature]} <= {threshold_words(threshold, self.view)}"
+            words = threshold_words(threshold, self.view, feature)
+            question = f"{self.view.columns[feature]} <= {words}"
             candidate = Candidate(
                 feature, name, question, (yes, no), n_tried=len(cuts), unknown=unknown
             )

@@ -461,7 +461,7 @@ def printable_classes(view: TreeView) -> tuple[tuple[str, ...], ...] | None:
     return None if names is None else tuple(tuple(map(printable, block)) for block in names)
 
 
-def threshold_words(threshold: float, view: TreeView) -> str:
+def threshold_words(threshold: float, view: TreeView, feature: int) -> str:
     """Write a threshold: with six digits, or exactly if the caller wants exact numbers.
 
     Parameters
@@ -470,11 +470,15 @@ def threshold_words(threshold: float, view: TreeView) -> str:
         The threshold.
     view : TreeView
         Knows what the caller wants.
+    feature : int
+        Number of the column that is compared with it.
 
     Returns
     -------
     str
     """
+    if view.times and view.times[feature] is not None:
+        return view.threshold(feature, threshold)
     return view.number(threshold) if view.decimals is None else f"{threshold:.6g}"
 
 

@@ -324,7 +324,7 @@ class _CartExplainer:
         name = self.view.columns[tried.feature]
         if threshold == np.inf:
             return f"{name} is not missing"
-        text = f"{name} <= {threshold_words(threshold, self.view)}"
+        text = f"{name} <= {threshold_words(threshold, self.view, tried.feature)}"
         return text + (" or missing" if tried.has_missing and missing_left else "")
 
     def _set_question(self, tried: Tried, left: Array) -> str:

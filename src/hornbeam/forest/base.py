@@ -220,7 +220,7 @@ class BaseForest(
                 "warm_start=True goes on with a forest in which other categories share codes "
                 "than in this table. Fit anew with warm_start=False."
             )
-        patience = patience_of(self, USUAL_PATIENCE)
+        patience = self._patience()
         step = BATCH if patience or told.listens else max(1, self.n_estimators - n_trees)
         best, failures = -np.inf, 0
         if patience and stores:
@@ -290,8 +290,21 @@ class BaseForest(
                 "Fit anew with warm_start=False."
             )
 
+    def _patience(self) -> int | None:
+        """How often more trees may fail to be better; None where no row is out of a bag."""
+        patience = patience_of(self, USUAL_PATIENCE)
+        if patience is not None and self.early_stopping == "auto" and not self.bootstrap:
+            return None
+        return patience
+
     def _check_bags_wanted(self, time: Any) -> None:
-        stops = patience_of(self, USUAL_PATIENCE) is not None
+        stops = self._patience() is not None
+        if self.n_iter_no_change is not None and self.early_stopping == "auto" and not stops:
+            warn(
+                f"n_iter_no_change={self.n_iter_no_change} stops nothing: forests stop by the "
+                "rows that are out of the bags, and bootstrap=False leaves none out. Set "
+                "bootstrap=True, or leave n_iter_no_change away."
+            )
         for name, wanted in (("oob_score", self.oob_score), ("early_stopping", stops)):
             if wanted and time is not None:
                 raise ValueError(

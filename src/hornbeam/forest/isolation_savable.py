@@ -12,7 +12,7 @@ from hornbeam.model.kept import (
     Columns,
     Flag,
     KeptSize,
-    Numbers,
+    NumberArray,
     Outputs,
     Real,
     Record,
@@ -52,7 +52,7 @@ class SavableIsolation(Savable):
         Whole("max_samples_", noted=True),
         Flag("weighted_", noted=True),
         Real("offset_", -1.0, 0.0),
-        Numbers("training_scores_", noted=True),
+        NumberArray("training_scores_", noted=True),
         KeptPaths(),
     )
 

@@ -22,7 +22,7 @@ from hornbeam.model.kept import (
     Columns,
     Contents,
     Kept,
-    Numbers,
+    NumberArray,
     Outputs,
     Real,
     Record,
@@ -36,10 +36,10 @@ from hornbeam.model.state import check_shares
 from hornbeam.tree.validate import Known
 
 SAMPLE_PARTS = (
-    Numbers("values"),
-    Numbers("first", np.int64),
-    Numbers("rank", np.int32),
-    Numbers("share", np.float32),
+    NumberArray("values"),
+    NumberArray("first", np.int64),
+    NumberArray("rank", np.int32),
+    NumberArray("share", np.float32),
 )
 
 
@@ -81,10 +81,10 @@ class SavableForest(Savable):
         Whole("seed_", 0, 2**63 - 1, noted=True),
         Text("category_split_", CATEGORY_CODES, noted=True),
         KeptStore(),
-        Numbers("tree_gains_", ndim=2, noted=True),
+        NumberArray("tree_gains_", ndim=2, noted=True),
         Real("oob_score_", optional=True, noted=True),
         Record("leaf_samples_", LeafSamples, SAMPLE_PARTS, optional=True, noted=True),
-        Numbers("calibration_", optional=True),
+        NumberArray("calibration_", optional=True),
     )
 
     store_: ForestStore

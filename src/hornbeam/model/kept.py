@@ -191,7 +191,7 @@ class Flag(Kept):
 
 
 @dataclass(frozen=True)
-class Numbers(Kept):
+class NumberArray(Kept):
     """An array; of floats they are finite unless ``may_lack`` some."""
 
     dtype: type[np.generic] = STAT
@@ -271,7 +271,7 @@ class KeptSize(Record):
 
 
 @dataclass(frozen=True)
-class RowWeight(Numbers):
+class RowWeight(NumberArray):
     """The weights that rows are drawn by, or None."""
 
     name: str = "_weight"
@@ -370,7 +370,7 @@ class Outputs(Kept):
 
 
 @dataclass(frozen=True)
-class Members(Kept):
+class KeptMembers(Kept):
     """Fitted models. Those of hornbeam check themselves; that they fit is for the ensemble."""
 
     name: str = "estimators_"

@@ -33,7 +33,7 @@ import numpy as np
 from hornbeam.dtypes import Array
 from hornbeam.errors import ModelFileError, contradictions
 from hornbeam.model.atomic import read_regular_file, replace_file
-from hornbeam.model.kept import Contents, Members
+from hornbeam.model.kept import Contents, KeptMembers
 from hornbeam.model.pickles import Pickles
 from hornbeam.model.registry import UPGRADE, class_in_file, find_estimator, is_registered
 from hornbeam.model.values import decode_value, encode_value, parse_json
@@ -272,7 +272,7 @@ def _read_members(
     cls: type[Any], models: list[Any], arrays: dict[str, Array], allow_pickle: bool, depth: int
 ) -> list[Any]:
     """Build the members of a model; their arrays are taken out of its own."""
-    if models and not any(isinstance(kept, Members) for kept in getattr(cls, "_keeps", ())):
+    if models and not any(isinstance(kept, KeptMembers) for kept in getattr(cls, "_keeps", ())):
         raise ModelFileError(f"A {cls.__name__} has no members, but the file has {len(models)}.")
     if len(models) > len(arrays):  # every member has some
         raise ModelFileError(f"{len(models)} members cannot have {len(arrays)} arrays.")

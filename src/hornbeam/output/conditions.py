@@ -28,6 +28,8 @@ class Style:
     ----------
     number : function
         Puts a number in words.
+    threshold : function, optional
+        Puts a number of the column in words if it is not a plain one.
     limit : int or None
         How many categories to list before "… (n more)"; None for all.
     show_missing : bool
@@ -40,6 +42,7 @@ class Style:
     limit: int | None = LISTED
     show_missing: bool = True
     unseen: str = "missing"
+    threshold: Callable[[float], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,13 @@ class Interval:
             return _state_words(name, "missing", "impossible", self.missing, tail)
         if self.low == -math.inf and self.high == math.inf:
             return _state_words(name, "anything", "not missing", self.missing, tail)
+        write = style.threshold or style.number
         if self.low == -math.inf:
-            text = f"{name} <= {style.number(self.high)}"
+            text = f"{name} <= {write(self.high)}"
         elif self.high == math.inf:
-            text = f"{name} > {style.number(self.low)}"
+            text = f"{name} > {write(self.low)}"
         else:
-            text = f"{style.number(self.low)} < {name} <= {style.number(self.high)}"
+            text = f"{write(self.low)} < {name} <= {write(self.high)}"
         return text + tail
 
 

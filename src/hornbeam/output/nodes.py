@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from hornbeam.data.times import TimeScale
 from hornbeam.dtypes import LEAF, MULTIWAY, NO_FEATURE, Array
 from hornbeam.output.conditions import Choice, Interval, Style
 from hornbeam.output.names import LISTED, format_number, in_quotes, quoted
@@ -79,6 +80,7 @@ class TreeView:
     max_categories: int | None = LISTED  # listed of a set; None for all
     decimals: int | None = 2  # None for exact numbers
     trim: bool = False  # leave out zeros behind the point
+    times: tuple[TimeScale | None, ...] = ()  # per feature; none at all where no column has dates
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -110,6 +112,39 @@ class TreeView:
         str
         """
         return format_number(number, self.decimals, self.trim)
+
+    def threshold(self, feature: int, number: float) -> str:
+        """Write a number of a column: as a date where the column holds dates.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the column.
+        number : float
+            A threshold.
+
+        Returns
+        -------
+        str
+        """
+        scale = self.times[feature] if self.times else None
+        return self.number(number) if scale is None else scale.words(number, self.decimals is None)
+
+    def style_of(self, feature: int) -> Style:
+        """How statements on a column are written.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the column.
+
+        Returns
+        -------
+        Style
+        """
+        if not self.times or self.times[feature] is None:
+            return self.style
+        return replace(self.style, threshold=partial(self.threshold, feature))
 
     def node(self, node: int, path: Path) -> NodeView:
         """Describe one node.
@@ -368,7 +403,8 @@ class TreeView:
         """
         feature = int(self.tree.feature[node])
         name, before = self.columns[feature], self.before(path, feature).arriving()
-        style = self.style if with_missing else replace(self.style, show_missing=False)
+        style = self.style_of(feature)
+        style = style if with_missing else replace(style, show_missing=False)
         if isinstance(before, Interval):
             asked = self.narrow(Interval(missing=before.missing), node, branch).whole()
             assert isinstance(asked, Interval)
@@ -393,7 +429,7 @@ class TreeView:
         """
         name = self.columns[feature]
         if isinstance(part, Interval):
-            return part.words(name, self.style)
+            return part.words(name, self.style_of(feature))
         return part.words(name, self.categories[feature] or (), self.style)
 
     @cached_property
@@ -450,11 +486,21 @@ class TreeView:
         """Whether a threshold or a predicted number is not quite what is shown."""
         if self.decimals is None:
             return False
-        thresholds = self.tree.threshold[nodes]
-        numbers = [thresholds[np.isfinite(thresholds)]]
+        nodes_of_numbers = nodes[np.isfinite(self.tree.threshold[nodes])]
+        if any(self._is_rounded_time(node) for node in nodes_of_numbers.tolist() if self.times):
+            return True
+        if self.times:
+            plain = np.array([scale is None for scale in self.times])
+            nodes_of_numbers = nodes_of_numbers[plain[self.tree.feature[nodes_of_numbers]]]
+        numbers = [self.tree.threshold[nodes_of_numbers]]
         if self.class_names is None:
             numbers.append(self.tree.value[nodes[self.tree.is_leaf[nodes]]].ravel())
         return any(float(self.number(float(x))) != x for x in np.concatenate(numbers))
+
+    def _is_rounded_time(self, node: int) -> bool:
+        scale = self.times[self.tree.feature[node]]
+        number = float(self.tree.threshold[node])
+        return scale is not None and scale.words(number) != scale.words(number, exact=True)
 
 
 # --- from an estimator ------------------------------------------------------------------
@@ -513,7 +559,13 @@ def view_of(
         max_categories=max_categories,
         decimals=decimals,
         trim=trim,
+        times=_times(schema),
     )
+
+
+def _times(schema: Any) -> tuple[TimeScale | None, ...]:
+    found = tuple(column.time for column in schema.columns)
+    return found if any(scale is not None for scale in found) else ()
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:

@@ -137,7 +137,8 @@ def all_categories(schema: Schema, matrix: Any) -> tuple[Schema, Any]:
             columns.append(column)
             parts.append(np.where(np.isnan(values), -1, values).astype(np.int64))
             continue
-        found = numbers_to_categories(Numbers(values, None, column.dtype), repr(column.name))
+        numbers = Numbers(values, None, column.dtype, column.time)
+        found = numbers_to_categories(numbers, repr(column.name))
         columns.append(ColumnSchema(column.name, "category", column.dtype, tuple(found.labels)))
         parts.append(found.codes)
     titles = [column.name for column in columns]

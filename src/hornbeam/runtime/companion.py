@@ -85,7 +85,7 @@ def _queue_up(kernels: Sequence[Kernel]) -> None:
         queue.extend(kernel for kernel in new if kernel not in queue and _place(kernel[0]))
         is_there = helper is not None and helper.is_alive()
         if len(queue) >= _LEAST_KERNELS and not is_there and _can_help():
-            _shared.helper = threading.Thread(target=_hand_out, daemon=True)
+            _shared.helper = threading.Thread(target=_hand_out, args=(_shared,), daemon=True)
             _shared.helper.start()
 
 
@@ -130,7 +130,7 @@ def serve() -> None:
         compiled(getattr(importlib.import_module(module), name), signature)
 
 
-def _hand_out() -> None:
+def _hand_out(shared: _Shared) -> None:
     """Give another process kernels from the end of the queue, whenever it has none."""
     start = _START.format(path=sys.path, module=__name__)
     try:
@@ -146,11 +146,11 @@ def _hand_out() -> None:
             for line in process.stdout:
                 if line.strip() != _READY:
                     continue  # somebody's start-up file has something to say
-                _shared.busy = True  # before the queue is empty, or nobody would wait
+                shared.busy = True  # before the queue is empty, or nobody would wait
                 try:
-                    kernel, signature = _shared.queue.pop()
+                    kernel, signature = shared.queue.pop()
                 except IndexError:
-                    _shared.busy = False
+                    shared.busy = False
                     break
                 request = pickle.dumps((_place(kernel), signature))
                 process.stdin.write(base64.b64encode(request) + b"\n")
@@ -158,7 +158,7 @@ def _hand_out() -> None:
     except OSError:
         return  # no process may be started here, or it has died
     finally:
-        _shared.busy = False
+        shared.busy = False
 
 
 def _place(kernel: Any) -> tuple[str, str] | None:

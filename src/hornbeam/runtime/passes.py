@@ -1,8 +1,9 @@
 """What Numba does to a kernel before LLVM gets it, without what kernels have no use for.
 
 Much of the time that compiling takes is Python's. Some of it is for nothing here: Numba looks for
-closures and for expressions of whole arrays, which kernels do not have, and copies every function
-that becomes part of another one twice, in case somebody else needs the original.
+closures and for expressions of whole arrays, which our kernels do not have, and copies every
+function that becomes part of another one twice, in case somebody else needs the original. Users'
+own functions may have closures (a list comprehension is one), so they go through all passes.
 """
 
 from __future__ import annotations
@@ -24,22 +25,23 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
 
     def define_pipelines(self) -> list[Any]:
         """The passes that a kernel goes through."""
-        return [_fewer(DefaultPassBuilder.define_nopython_pipeline(self.state))]
+        return [_fewer(DefaultPassBuilder.define_nopython_pipeline(self.state), self.state)]
 
 
-def _fewer(manager: Any) -> Any:
+def _fewer(manager: Any, state: Any) -> Any:
     """Leave out passes without use, and inline without copies."""
+    left_out = _NO_USE if state.func_id.modname.startswith("hornbeam.") else ()
     manager.passes = [
         (InlineFresh if made is InlineInlinables else made, about)
         for made, about in manager.passes
-        if made not in _NO_USE
+        if made not in left_out
     ]
     manager.finalize()
     return manager
 
 
 def _untyped_passes(state: Any) -> Any:
-    return _fewer(DefaultPassBuilder.define_untyped_pipeline(state))
+    return _fewer(DefaultPassBuilder.define_untyped_pipeline(state), state)
 
 
 class _FreshBlock(ir.Block):  # type: ignore[misc]

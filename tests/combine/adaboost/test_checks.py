@@ -22,7 +22,7 @@ DRAWN = (
 
 def expected(estimator: Any) -> dict[str, str]:
     """Checks that cannot hold where rows are drawn."""
-    if not (getattr(estimator, "resample", False) or estimator.early_stopping):
+    if not (getattr(estimator, "resample", False) or estimator.early_stopping is True):
         return {}
     return {
         f"check_sample_weight_equivalence_on_{kind}_data": DRAWN for kind in ("dense", "sparse")

@@ -13,8 +13,8 @@ from hornbeam.errors import ModelFileError
 from hornbeam.model.kept import (
     ColumnNames,
     Contents,
-    Members,
-    Numbers,
+    KeptMembers,
+    NumberArray,
     Outputs,
     Real,
     State,
@@ -34,9 +34,9 @@ class SavableAdaBoost(Savable):
         ColumnNames(),
         Outputs(is_single="all"),
         Real("calibration_", 0.0, _LARGEST, optional=True),
-        Numbers("estimator_weights_"),
-        Numbers("estimator_errors_"),
-        Members(),
+        NumberArray("estimator_weights_"),
+        NumberArray("estimator_errors_"),
+        KeptMembers(),
     )
 
     estimators_: list[Any]

@@ -19,9 +19,9 @@ from hornbeam.model.kept import (
     ColumnNames,
     Contents,
     Kept,
+    KeptMembers,
     KeptSize,
-    Members,
-    Numbers,
+    NumberArray,
     Outputs,
     Real,
     RowWeight,
@@ -59,7 +59,7 @@ class KeptColumns(Kept):
 
 
 @dataclass(frozen=True)
-class OutOfBag(Numbers):
+class KeptOutOfBag(NumberArray):
     """What members said of rows that they had not seen: a row each, NaN where all had."""
 
     optional: bool = True
@@ -85,10 +85,10 @@ class SavableBagging(Savable):
         KeptSize("size_"),
         RowWeight(),
         KeptColumns(),
-        Members(),
+        KeptMembers(),
         Real("oob_score_", None, optional=True, noted=True),
-        OutOfBag("oob_decision_function_"),
-        OutOfBag("oob_prediction_"),
+        KeptOutOfBag("oob_decision_function_"),
+        KeptOutOfBag("oob_prediction_"),
     )
 
     estimators_: list[Any]
