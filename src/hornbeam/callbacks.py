@@ -8,7 +8,9 @@ from typing import Any
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9 has none
-    CallbackSupportMixin = object
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Adds nothing."""
 
     def with_callbacks(method: Any) -> Any:
         """Leave a method as it is."""

@@ -105,7 +105,7 @@ def test_bools_and_categoricals_need_no_encoding():
 @pytest.mark.parametrize("n", [3, 40])
 def test_a_category_column_without_any_category_is_no_crash(n, finder):
     """Nothing but missing strings: a category, and not one of it is known."""
-    X = pd.DataFrame({"number": np.arange(n) % 3.0, "empty": pd.Series([None] * n, dtype=str)})
+    X = pd.DataFrame({"number": np.arange(n) % 3.0, "empty": pd.Series([None] * n, dtype="string")})
     tree = hb.DecisionTreeClassifier(finder=finder).fit(X, np.arange(n) % 3)
     assert tree.schema_.is_category.tolist() == [False, True]
     assert tree.predict(X).tolist() == (np.arange(n) % 3).tolist()

@@ -119,11 +119,11 @@ class Mvs:
 
 
 def middle_of(cells: Array) -> Array:
-    """The keys in the middle of some cells."""
+    """The keys in the middle of some cells; infinite keys count as the largest finite ones."""
     shift = 31 - (k.N_CELLS - 1).bit_length()
-    bits = (cells.astype(np.int64) << shift) + (1 << (shift - 1))
-    middle = bits.astype(np.int32).view(np.float32).astype(STAT)
-    return np.where(np.isfinite(middle), middle, np.finfo(np.float32).max)
+    last = int(np.float32(np.inf).view(np.int32)) >> shift
+    bits = (np.minimum(cells, last - 1).astype(np.int64) << shift) + (1 << (shift - 1))
+    return bits.astype(np.int32).view(np.float32).astype(STAT)
 
 
 def choose_sampling(name: str, share: float, top: float, other: float) -> RowSampling:
