@@ -167,9 +167,9 @@ PARAMETERS.update(
         ),
         "bundle_features": Parameter(
             "bool",
-            "Count features together that are hardly ever different from their most frequent value, "
-            "and never two of them in the same row (exclusive feature bundling). The model stays "
-            "the same.",
+            "Count features together that hardly ever differ from their most frequent value, and "
+            "never two of them in the same row (exclusive feature bundling). The model stays the "
+            "same.",
             ["boolean"],
         ),
         "max_conflict_rate": Parameter(
