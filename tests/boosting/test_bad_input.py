@@ -325,6 +325,8 @@ REFUSED: dict[str, list[Any]] = {
     "colsample_bylevel": [0, 1.5, NAN],
     "colsample_bynode": [0, 1.5, NAN],
     "max_bins": [2**31, 256, 1, NAN],
+    "bundle_features": ["no", None],
+    "max_conflict_rate": [-0.1, 1.0, NAN],
     "category_split": ["all"],
     "category_smooth": [-1, NAN],
     "category_l2": [-1, NAN],

@@ -115,6 +115,8 @@ class BaseGradientBoosting(
     colsample_bylevel: float
     colsample_bynode: float | Auto
     max_bins: int
+    bundle_features: bool
+    max_conflict_rate: float
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
@@ -255,6 +257,7 @@ class BaseGradientBoosting(
         rules = replace(rules, growth=growth, colsample_bynode=share)
         fitted["growth_"], fitted["learning_rate_"] = growth, rate
         fitted["colsample_bynode_"] = share
+        fitted["bundles_"] = table.bundled_columns
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
             rate,
@@ -386,7 +389,8 @@ class BaseGradientBoosting(
             return add_facets(codes, rows.matrix, slopes, self.max_bins, seed, rows.kin)
 
         kinds = (schema.is_category, schema.n_categories)
-        table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen)
+        conflicts = float(self.max_conflict_rate) if self.bundle_features else None
+        table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen, conflicts)
         validation = {
             name: (
                 code_table_like(table, some.matrix, self.n_jobs),

@@ -54,6 +54,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         for, such as "validation r2".
     calibration_ : array
         What is added to each quantile; only with ``calibrate=True``.
+    bundles_ : list of lists of int
+        The columns of X that were counted together, bundle by bundle.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -95,6 +97,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
         max_bins: int = 255,
+        bundle_features: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -141,6 +145,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.max_bins = max_bins
+        self.bundle_features = bundle_features
+        self.max_conflict_rate = max_conflict_rate
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth
@@ -234,6 +240,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     history_ : dict of str to array
         What was measured after each round: the mean loss by the name of the rows, "train",
         "validation" or yours, and what ``scoring`` asks for, such as "validation roc_auc".
+    bundles_ : list of lists of int
+        The columns of X that were counted together, bundle by bundle.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -279,6 +287,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
         max_bins: int = 255,
+        bundle_features: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -322,6 +332,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.max_bins = max_bins
+        self.bundle_features = bundle_features
+        self.max_conflict_rate = max_conflict_rate
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth

@@ -165,6 +165,19 @@ PARAMETERS.update(
         "boosting_bins": Parameter(
             "int", "Bins per feature.", [Interval(Integral, 2, MAX_BINS, closed="both")]
         ),
+        "bundle_features": Parameter(
+            "bool",
+            "Count features together that hardly ever differ from their most frequent value, and "
+            "never two of them in the same row (exclusive feature bundling). The model stays the "
+            "same.",
+            ["boolean"],
+        ),
+        "max_conflict_rate": Parameter(
+            "float",
+            "Share of the rows in which features that are bundled may differ together, which is "
+            "seen of one of them only: more features can be bundled, and the model is another one.",
+            [Interval(Real, 0.0, 1.0, closed="left")],
+        ),
         "category_smooth": Parameter(
             "float or 'auto'",
             "Hessian added to each category's before categories are sorted by gradient; those that "

@@ -44,6 +44,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
     history_ : dict of str to array
         What was measured after each round: 1 - NDCG@10 by the name of the rows, "train",
         "validation" or yours, and what ``scoring`` asks for.
+    bundles_ : list of lists of int
+        The columns of X that were counted together, bundle by bundle.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -86,6 +88,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
         max_bins: int = 255,
+        bundle_features: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -129,6 +133,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
         self.max_bins = max_bins
+        self.bundle_features = bundle_features
+        self.max_conflict_rate = max_conflict_rate
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth
