@@ -101,9 +101,7 @@ class KeptBundles(Kept):
         for bundle in bundles:
             known = isinstance(bundle, list) and all(type(feature) is int for feature in bundle)
             if not known or len(bundle) < 2 or bundle != sorted(features.intersection(bundle)):
-                raise ModelFileError(
-                    "A bundle of features holds what is no feature, or is too small."
-                )
+                raise ModelFileError("A bundle of features holds what is no feature, or too few.")
 
 
 class SavableBoosting(Savable):
