@@ -162,6 +162,8 @@ BOOSTING_SETTINGS: list[Settings] = [
     {"reg_alpha": 0.5, "reg_lambda": 3.0, "min_split_gain": 0.05},
     {"max_delta_step": 0.3, "min_child_weight": 2.0, "max_bins": 30},
     {"subsample": 0.6, "learning_rate": 0.2},
+    {"sampling": "goss", "learning_rate": 0.2},
+    {"sampling": "mvs", "subsample": 0.4, "growth": "level"},
     {"colsample_bytree": 0.6, "colsample_bylevel": 0.7, "colsample_bynode": 0.8},
     {"growth": "symmetric", "subsample": 0.7, "colsample_bylevel": 0.5},
     {"drop_rate": 0.4, "skip_drop": 0.2},

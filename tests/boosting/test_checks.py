@@ -54,6 +54,8 @@ OTHER_WAYS = [
     {"growth": "level", "n_jobs": 2},
     {"order": 1},
     {"subsample": 0.5},
+    {"sampling": "goss"},
+    {"sampling": "mvs", "subsample": 0.5},
     {"drop_rate": 0.2},
 ]
 

@@ -15,6 +15,7 @@ from hornbeam import losses
 from hornbeam.boosting.grower import BoostedGrower, GrownTree
 from hornbeam.boosting.parts import OnePart
 from hornbeam.boosting.rules import BoostRules
+from hornbeam.boosting.sampling import Goss, Mvs, Uniform
 from hornbeam.boosting.scores import RowScores
 from hornbeam.boosting.table import CodedTable, code_table
 from hornbeam.data.pages import Pages, cut_at
@@ -92,7 +93,7 @@ CASES: dict[str, tuple[Any, BoostRules]] = {
     "depth": (CATEGORIES, BoostRules(growth="depth", max_leaf_nodes=9)),
     "drawn": (
         CATEGORIES,
-        BoostRules(subsample=0.6, colsample_bylevel=0.7, colsample_bynode=0.6, ahead=2),
+        BoostRules(sampling=Uniform(0.6), colsample_bylevel=0.7, colsample_bynode=0.6, ahead=2),
     ),
     "few rows in a leaf": (NUMBERS, BoostRules(min_samples_leaf=60, ahead=2)),
     "bounded": (
@@ -101,7 +102,10 @@ CASES: dict[str, tuple[Any, BoostRules]] = {
     ),
     "bundled": (RARE, BoostRules(ahead=2)),
     "sparse": (STORED, BoostRules(ahead=3)),
-    "sparse, drawn": (STORED, BoostRules(subsample=0.7, min_samples_leaf=30)),
+    "sparse, drawn": (STORED, BoostRules(sampling=Uniform(0.7), min_samples_leaf=30)),
+    "goss": (NUMBERS, BoostRules(sampling=Goss())),
+    "goss, sparse": (STORED, BoostRules(sampling=Goss(0.3, 0.3))),
+    "mvs": (CATEGORIES, BoostRules(sampling=Mvs(0.5), ahead=2)),
     "many rows": (MANY, BoostRules(ahead=2)),
 }
 

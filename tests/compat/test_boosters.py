@@ -97,7 +97,9 @@ def test_constructors_are_those_of_the_peer(peer: str) -> None:
         (lambda: xgb.XGBRegressor(eval_metric="rmsee"), "eval_metric='rmsee' is not measured"),
         (lambda: xgb.XGBRegressor(early_stopping_rounds=3), "at least 1 validation dataset"),
         (lambda: xgb.XGBRegressor(tree_method="gpu_hist"), "tree_method='hist'"),
-        (lambda: lgb.LGBMRegressor(boosting_type="goss"), "set subsample and subsample_freq=1"),
+        (lambda: lgb.LGBMRegressor(boosting_type="rf"), "take hornbeam.RandomForest"),
+        (lambda: lgb.LGBMRegressor(data_sample_strategy="mvs"), "choose 'bagging' or 'goss'"),
+        (lambda: xgb.XGBRegressor(sampling_method="goss"), "choose 'uniform' or 'gradient_based'"),
         (lambda: lgb.LGBMRegressor(objective="huber"), "parts errors at a distance"),
         (lambda: lgb.LGBMRegressor(linear_tree=True), "leaves hold constants"),
         (lambda: lgb.LGBMRegressor(early_stopping_round=3), "at least one dataset and eval"),
@@ -165,6 +167,22 @@ def test_bagging_of_lightgbm_needs_a_frequency() -> None:
     drawn = lgb.LGBMRegressor(n_estimators=3, subsample=0.5, bagging_freq=5).fit(X, LEVEL)
     whole = lgb.LGBMRegressor(n_estimators=3, subsample=0.5).fit(X, LEVEL)
     assert (drawn.engine_.subsample, whole.engine_.subsample) == (0.5, 1.0)
+
+
+def test_gradients_draw_rows() -> None:
+    few: dict[str, Any] = {"n_estimators": 3, "min_child_samples": 5}
+    rates: dict[str, Any] = {"top_rate": 0.3, "other_rate": 0.2}
+    goss = lgb.LGBMRegressor(**few, boosting_type="goss", **rates).fit(X, LEVEL)
+    ours = hb.GradientBoostingRegressor.preset(
+        "lightgbm", n_estimators=3, min_samples_leaf=5, sampling="goss", **rates, random_state=0
+    )
+    assert goss.engine_.digest() == ours.fit(X, LEVEL).digest()
+    same = lgb.LGBMRegressor(**few, data_sample_strategy="goss", subsample=0.5, subsample_freq=1)
+    assert same.fit(X, LEVEL).engine_.sampling == "goss"
+    mvs = xgb.XGBRegressor(n_estimators=3, sampling_method="gradient_based", subsample=0.5)
+    assert mvs.fit(X, LEVEL).engine_.sampling == "mvs"
+    whole = xgb.XGBRegressor(n_estimators=3, sampling_method="gradient_based").fit(X, LEVEL)
+    assert whole.engine_.sampling == "uniform"
 
 
 @pytest.mark.parametrize("maker", [xgb.XGBClassifier, lgb.LGBMClassifier])

@@ -57,6 +57,7 @@ def make_table(
         min_leaf=max(1, rules.min_samples_leaf),
         category_rule=CATEGORY_CODES[rules.category_split],
         is_plain=is_plain(rules),
+        draws_rows=rules.sampling.draws,
         draws_features=draws_features(rules),
         ahead=rules.ahead,
         is_part=False,
@@ -138,7 +139,7 @@ def new_nodes(shape: s.BoostShape, most: int, **lengths: int) -> s.BoostNodes:
     """Room for so many nodes; ``lengths`` are of arrays that are longer or shorter than usual."""
     usual = dict.fromkeys(s.BoostNodes._fields, most)
     usual |= dict.fromkeys(("first", "last", "middle"), most * shape.n_pages)
-    usual |= {"member": most * s.MEMBER_WORDS, "groups": most * shape.n_groups}
+    usual |= {"member": most * s.MEMBER_WORDS, "groups": most * shape.n_groups, "trail": 0}
     nodes: s.BoostNodes = new_arrays(s.BoostNodes, usual | lengths)
     return nodes
 

@@ -50,6 +50,7 @@ from hornbeam.boosting.rows import (
     warn_of_heaviest,
 )
 from hornbeam.boosting.rules import BoostRules, draws_all
+from hornbeam.boosting.sampling import choose_sampling
 from hornbeam.boosting.savable import SavableBoosting
 from hornbeam.boosting.schedule import Rate, is_auto, is_schedule, read_schedule
 from hornbeam.boosting.scores import RowScores
@@ -121,6 +122,9 @@ class BaseGradientBoosting(
     growth: str
     order: int
     subsample: float
+    sampling: str
+    top_rate: float
+    other_rate: float
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float | Auto
@@ -129,6 +133,8 @@ class BaseGradientBoosting(
     split: str
     candidates: str
     eps: float
+    bundle_features: bool
+    max_conflict_rate: float
     categorical_features: Any
     category_split: str
     category_smooth: float | Auto
@@ -282,6 +288,7 @@ class BaseGradientBoosting(
         fitted["learning_rate_"] = rate if rates is None else float(np.mean(rates))
         fitted["colsample_bynode_"] = share
         _warn_of_idle_weights(rules)
+        fitted["bundles_"] = table.bundled_columns
         rounds = Rounds(
             max(0, self.n_estimators - n_before),
             rate if rates is None else rates,
@@ -411,6 +418,7 @@ class BaseGradientBoosting(
         if self.colsample_bynode != "auto":
             shares.append(self.colsample_bynode)
         asked = self._patience is not None or self.drop_rate > 0.0 or min(shares) < 1.0
+        asked = asked or self.sampling != "uniform"
         if self.random_state is None and not asked:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -476,8 +484,9 @@ class BaseGradientBoosting(
 
         kinds = (schema.is_category, schema.n_categories)
         if self.split == "histogram":
+            conflicts = float(self.max_conflict_rate) if self.bundle_features else None
             make_like: Any = code_table_like
-            table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen)
+            table = code_table(rows.matrix, *kinds, self.max_bins, self.n_jobs, widen, conflicts)
         else:
             make_like = list_table_like
             table = list_table(rows.matrix, *kinds, self.max_bins, self.n_jobs)
@@ -736,7 +745,9 @@ class BaseGradientBoosting(
             reg_alpha=scale.of_gradients(self.reg_alpha),
             max_delta_step=float(scale.down(np.asarray(self.max_delta_step))),
             growth=self._growth(settings),
-            subsample=float(self.subsample),
+            sampling=choose_sampling(
+                self.sampling, float(self.subsample), float(self.top_rate), float(self.other_rate)
+            ),
             colsample_bytree=float(self.colsample_bytree),
             colsample_bylevel=float(self.colsample_bylevel),
             colsample_bynode=settings.colsample_bynode,

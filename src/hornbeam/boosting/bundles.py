@@ -1,9 +1,15 @@
-"""Exclusive features share a column (source 002: exclusive feature bundling).
+"""Exclusive features share a column (Ke et al. 2017: exclusive feature bundling).
 
 Features that are hardly ever different from their most frequent code, and never two of
 them in the same row, can be counted in one column. The most frequent code is not
 counted: it gets what remains of the node, feature by feature. With no conflicts allowed
 the histograms, and so the model, are the same as without bundling, to the last bit.
+
+To share out features to as few columns as possible is to colour a graph, in which features
+that differ in the same row are neighbours. It is done greedily (Algorithm 3 there): those that
+differ in most rows first, which stands for their degree, each goes to the first column where
+the rows in conflict stay within what is allowed. In such a row one of the features is seen, and
+the others seem to have their most frequent code.
 """
 
 from __future__ import annotations
@@ -45,6 +51,12 @@ class Bundles:
     default: Array
 
     @property
+    def shared(self) -> list[Array]:
+        """The features of each column that several share, ascending."""
+        columns = np.unique(self.column[self.is_shared == 1])
+        return [np.flatnonzero(self.column == column) for column in columns]
+
+    @property
     def n_columns(self) -> int:
         """How many columns there are."""
         return int(self.column.max(initial=-1)) + 1
@@ -71,8 +83,12 @@ def no_bundles(n_features: int) -> Bundles:
     )
 
 
-def find_bundles(columns: Array, n_codes: Array) -> Bundles:
-    """Bundle exclusive features greedily, those that differ most often first."""
+def find_bundles(columns: Array, n_codes: Array, max_conflict_rate: float = 0.0) -> Bundles:
+    """Bundle exclusive features greedily, those that differ most often first.
+
+    In each bundle the share of the rows in which two features or more differ is at most
+    ``max_conflict_rate``, where a row counts once for each feature that finds another one there.
+    """
     n_features, n_rows = columns.shape
     candidates = []
     for feature in range(n_features):
@@ -91,25 +107,39 @@ def find_bundles(columns: Array, n_codes: Array) -> Bundles:
             candidates.append((-different, feature, default, width))
     if len(candidates) < 2:
         return no_bundles(n_features)
-    return _bundle(columns, sorted(candidates))
+    return _bundle(columns, sorted(candidates), int(max_conflict_rate * n_rows))
 
 
 def _share_of_default(sample: Array) -> float:
     return float(np.bincount(sample, minlength=_CODES).max() / max(1, len(sample)))
 
 
-def _bundle(columns: Array, candidates: list[tuple[int, int, int, int]]) -> Bundles:
+def _count_bits(words: Array, most: int) -> int:
+    """How many bits are set, or more than ``most`` if it is known that there are more."""
+    there = words[words != 0]
+    return len(there) if len(there) > most else int(np.unpackbits(there).sum())
+
+
+def _bundle(
+    columns: Array, candidates: list[tuple[int, int, int, int]], most_conflicts: int
+) -> Bundles:
     n_features = len(columns)
     members: list[list[tuple[int, int, int]]] = []  # per bundle: feature, default, width
     masks: list[Array] = []  # rows in which some feature of the bundle differs
     sizes: list[int] = []
+    left: list[int] = []  # conflicts that a bundle may still have
     for _, feature, default, width in candidates:
         rows = np.packbits(columns[feature] != default)
         for bundle in range(max(0, len(members) - _OPEN_BUNDLES), len(members)):
-            if sizes[bundle] + width <= _MOST_CODES and not (masks[bundle] & rows).any():
+            if sizes[bundle] + width > _MOST_CODES:
+                continue
+            conflicts = _count_bits(masks[bundle] & rows, left[bundle])
+            if conflicts <= left[bundle]:
+                left[bundle] -= conflicts
                 break
         else:
             bundle = len(members)
+            left.append(most_conflicts)
             members.append([])
             masks.append(np.zeros_like(rows))
             sizes.append(0)

@@ -255,7 +255,7 @@ def _refit_leaves(
     values = leaf_values(
         scores.loss,
         scores.target,
-        np.broadcast_to(scores.weight, scores.n_rows),
+        grower.row_weights(),
         before.reshape(scores.loss.n_scores, -1),
         grower.rows_of_leaves(tree),
         n_jobs,

@@ -56,6 +56,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         for, such as "validation r2".
     calibration_ : array
         What is added to each quantile; only with ``calibrate=True``.
+    bundles_ : list of lists of int
+        The columns of X that were counted together, bundle by bundle.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -94,6 +96,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
+        sampling: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
@@ -102,6 +107,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         split: str = "histogram",
         candidates: str = "global",
         eps: float = 0.03,
+        bundle_features: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -142,6 +149,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.growth = growth
         self.order = order
         self.subsample = subsample
+        self.sampling = sampling
+        self.top_rate = top_rate
+        self.other_rate = other_rate
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
@@ -150,6 +160,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):  # type: 
         self.split = split
         self.candidates = candidates
         self.eps = eps
+        self.bundle_features = bundle_features
+        self.max_conflict_rate = max_conflict_rate
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth
@@ -246,6 +258,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
     history_ : dict of str to array
         What was measured after each round: the mean loss by the name of the rows, "train",
         "validation" or yours, and what ``scoring`` asks for, such as "validation roc_auc".
+    bundles_ : list of lists of int
+        The columns of X that were counted together, bundle by bundle.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -288,6 +302,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
+        sampling: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
@@ -296,6 +313,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         split: str = "histogram",
         candidates: str = "global",
         eps: float = 0.03,
+        bundle_features: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -333,6 +352,9 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.growth = growth
         self.order = order
         self.subsample = subsample
+        self.sampling = sampling
+        self.top_rate = top_rate
+        self.other_rate = other_rate
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
@@ -341,6 +363,8 @@ class GradientBoostingClassifier(Probabilities, BaseGradientBoosting):
         self.split = split
         self.candidates = candidates
         self.eps = eps
+        self.bundle_features = bundle_features
+        self.max_conflict_rate = max_conflict_rate
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth

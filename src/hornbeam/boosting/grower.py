@@ -7,6 +7,7 @@ values of its leaves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from hornbeam.boosting.defaults import ALTERNATE, LEAF
 from hornbeam.boosting.parts import OnePart, Parts
 from hornbeam.boosting.rows import weighs_too_much
 from hornbeam.boosting.rules import BoostRules, draws_features, is_plain, most_leaves
+from hornbeam.boosting.sampling import ALL_ROWS, RowSampler, RowSampling, sampling_kernels
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
 from hornbeam.boosting.units import TOO_HEAVY, choose_units
@@ -50,6 +52,7 @@ from hornbeam.kernels.boosting.sparse import (
     prepare_sparse,
 )
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.boosting.walk import TRAILS_SIGNATURE, lay_trails, walk_rows
 from hornbeam.kernels.driver import ADDING, WORD_TURN, DriverSteps, drive, driver_kernels
 from hornbeam.kernels.frontier import new_frontier
 from hornbeam.kernels.slopes import SlopePeak
@@ -121,17 +124,30 @@ class TreeGrower:
     slots: Array
     score_slots: list[Array]
     bundles: Bundles
+    sampler: RowSampler | None
 
-    def _begin_tree(
-        self, seed: int, active: Array, units: s.BoostUnits, penalty: float = 0.0
-    ) -> None:
-        """Note what is drawn for a tree, the worth of its integers, and lambda."""
+    def _begin_tree(self, seed: int, active: Array, peaks: Sequence[SlopePeak]) -> None:
+        """Draw features and rows for a tree; ``peaks`` are the largest slopes of all rows."""
         if active is not self.active:  # which are often those of the last tree
             self.active, self.draw = active, self._choose(active)
-        self.units, self.draw = units, self.draw._replace(seed=seed)
-        set_fields(
-            self.slots, s.TABLE_AT, s.BoostTable, units=units, draw=self.draw, penalty=penalty
-        )
+        self.draw = self.draw._replace(seed=seed)
+        set_fields(self.slots, s.TABLE_AT, s.BoostTable, draw=self.draw)
+        if self.sampler is not None:
+            self.sampler.draw(peaks)
+
+    def _sample_by(self, slopes: Sequence[Array], parts: Parts) -> None:
+        """Draw the rows of trees by these slopes, if the rules say so."""
+        sampling, self.sampler, scores = self.rules.sampling, None, self.scores
+        chosen_anew = scores.loss.leaf_rule != "newton" or scores.order == 1  # values of leaves
+        if sampling.draws:
+            self.sampler = RowSampler(
+                sampling, self.slots, self.words, slopes, self.size, parts, chosen_anew
+            )
+
+    def row_weights(self) -> Array:
+        """What each row that was drawn for the last tree weighs."""
+        weight = np.broadcast_to(self.scores.weight, self.scores.n_rows)
+        return weight if self.sampler is None else self.sampler.row_weights(weight)
 
     def _choose(self, active: Array) -> s.BoostDraw:
         """List the features drawn for a tree, and the columns that hold them."""
@@ -146,7 +162,6 @@ class TreeGrower:
         team.bundle_feature[:n_active] = active[order]
         by_level = max(1, round(rules.colsample_bylevel * n_active))
         return s.BoostDraw(
-            rows_below=-1 if rules.subsample == 1.0 else round(rules.subsample * 2**31),
             n_active=n_active,
             n_bundles=len(columns),
             by_level=by_level,
@@ -174,6 +189,8 @@ class TreeGrower:
         words[s.WORD_NODES], words[s.WORD_DRAWN] = n_nodes, n_drawn
         if with_slopes:
             self.scores.reset_peaks()
+        if n_drawn < self.scores.n_rows:
+            lay_trails(self.slots, n_nodes)
         slots, own, size = self.slots, self.score_slots, self.size
 
         def work(rank: int) -> None:
@@ -217,7 +234,7 @@ class BoostedGrower(TreeGrower):
         if counted and parts.are_many:
             raise ValueError(TOO_HEAVY)
         steps, turn = _steps(table, rules, self.size, counted), _turn(rules)
-        compile_all(_kernels(steps, turn, followed))
+        compile_all(_kernels(steps, turn, followed, rules.sampling))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, n_slots, BoostSteps(**steps))
         if parts.are_many:
@@ -236,7 +253,8 @@ class BoostedGrower(TreeGrower):
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
         )
-        self.nodes = new_nodes(self.table.shape, 2 * max_leaves + 2 * rules.ahead)
+        most = 2 * max_leaves + 2 * rules.ahead
+        self.nodes = new_nodes(self.table.shape, most, trail=trail_words(rules, most))
         size = self.size
         self.team = new_team(
             turn,
@@ -267,6 +285,7 @@ class BoostedGrower(TreeGrower):
         self.words = self.team.words
         self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team)
+        self._sample_by([slope], parts)
 
     @property
     def peak(self) -> SlopePeak:
@@ -284,8 +303,9 @@ class BoostedGrower(TreeGrower):
         ``fall`` is the share of lambda that counts.
         """
         penalty = fall * self.rules.reg_lambda
-        units = self._choose_units()
-        self._begin_tree(seed, active, units, penalty)
+        self._begin_tree(seed, active, [self.peak])
+        self.units = units = self._choose_units()
+        set_fields(self.slots, s.TABLE_AT, s.BoostTable, units=units, penalty=penalty)
         self.words[:] = 0
         slots, size = self.slots, self.size
         self.team.taken[:] = 0
@@ -300,9 +320,12 @@ class BoostedGrower(TreeGrower):
 
     def _choose_units(self) -> s.BoostUnits:
         """Choose what one unit of a gradient and of a hessian is worth, in all parts alike."""
-        scores, peak = self.scores, self.peak
+        scores, peak, sampler = self.scores, self.peak, self.sampler
+        even = scores.equal_hessians
+        if sampler is not None:
+            peak, even = sampler.weighed(peak), even and not sampler.reweighs
         least = peak.hessian if scores.n_rows else np.inf  # if all are equal
-        numbers = [peak.gradient, peak.hessian, -least, not scores.equal_hessians]
+        numbers = [peak.gradient, peak.hessian, -least, not even]
         gradient, hessian, least, uneven = self.parts.largest(numbers)
         equal = not uneven and hessian == -least
         peak = peak._replace(gradient=gradient, hessian=hessian)
@@ -322,9 +345,14 @@ class BoostedGrower(TreeGrower):
         return counted + [nodes.n_rows[child : child + 1] for child in children]
 
 
+def trail_words(rules: BoostRules, n_nodes: int) -> int:
+    """Room for the trails of so many nodes, where some rows walk down the trees."""
+    return s.TRAIL * n_nodes if rules.sampling.draws else 0
+
+
 def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> dict[str, Any]:
     """The steps of growth by their names: only what this fit needs is compiled."""
-    sparse, draws = table.is_sparse, rules.subsample < 1.0
+    sparse, draws = table.is_sparse, rules.sampling.draws
     bundled, categories = bool(table.bundles.is_shared.any()), bool(table.codes.is_category.any())
     steps = _USUAL_STEPS | {
         "lay_out_rows": lay_out_drawn if draws else lay_out_all,
@@ -334,7 +362,7 @@ def _steps(table: CodedTable, rules: BoostRules, size: int, counted: bool) -> di
         steps["count_shared"] = count_sparse_shared if sparse else count_shared
         steps |= {"add_shared": add_shared, "part_together": part_together}
     if draws:
-        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": rounds.walk_rows}
+        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": walk_rows}
     if sparse:
         steps["prepare_sparse"] = prepare_sparse
     if bundled:
@@ -362,14 +390,20 @@ def _turn(rules: BoostRules) -> DriverSteps:
 
 
 def _kernels(
-    steps: dict[str, Any], turn: DriverSteps = _USUAL_TURN, followed: bool = False
+    steps: dict[str, Any],
+    turn: DriverSteps = _USUAL_TURN,
+    followed: bool = False,
+    sampling: RowSampling = ALL_ROWS,
 ) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     kernels = [
         *driver_kernels(turn),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *declared_signatures(list(steps.values())),
+        *sampling_kernels(sampling),
     ]
+    if followed or sampling.draws:
+        kernels.append((lay_trails, TRAILS_SIGNATURE))
     if followed:
         kernels += [
             (rounds.follow, rounds.FOLLOW_SIGNATURE),

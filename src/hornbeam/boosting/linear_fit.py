@@ -430,6 +430,7 @@ _ONLY_TREES = (
     ("interaction_constraints", (None,), "its features add up, and none of them interact"),
     ("feature_weights", (None,), "it draws no features"),
     ("subsample", (1.0,), "every round looks at all rows"),
+    ("sampling", ("uniform",), "every round looks at all rows"),
     ("colsample_bytree", (1.0,), "it draws no features"),
     ("colsample_bylevel", (1.0,), "it draws no features"),
     ("colsample_bynode", (1.0, "auto"), "it draws no features"),

@@ -11,6 +11,7 @@ from hornbeam.boosting.grower import SECONDS_PER_ROW, BoostedGrower
 from hornbeam.boosting.listed_table import ListedTable
 from hornbeam.boosting.parts import OnePart
 from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
+from hornbeam.boosting.sampling import RowSampling, sampling_kernels
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.dtypes import ROW
 from hornbeam.kernels.boosting import listed as k
@@ -22,6 +23,7 @@ from hornbeam.kernels.boosting.nodes import make_root, mark_sides, take_node
 from hornbeam.kernels.boosting.partition import lay_out_all, lay_out_drawn, part_together
 from hornbeam.kernels.boosting.search import search_category
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.boosting.walk import TRAILS_SIGNATURE, lay_trails, walk_rows
 from hornbeam.kernels.driver import DriverSteps, driver_kernels
 from hornbeam.kernels.frontier import new_frontier
 from hornbeam.runtime.companion import Kernel, compile_all
@@ -60,7 +62,7 @@ class ListedGrower(BoostedGrower):
         self.rules, self.scores, self.bundles = rules, scores, table.bundles
         self.heaviest = scores.heaviest
         steps = _steps(table, rules, size)
-        compile_all(_kernels(steps, followed))
+        compile_all(_kernels(steps, followed, rules.sampling))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, 1, BoostSteps(**steps))
         self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
@@ -99,6 +101,7 @@ class ListedGrower(BoostedGrower):
         self.words = self.team.words
         self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team, self.lists)
+        self._sample_by([slope], self.parts)
 
 
 def _make_lists(table: ListedTable, rules: BoostRules, n_nodes: int, size: int) -> k.SortedLists:
@@ -124,12 +127,12 @@ def _make_lists(table: ListedTable, rules: BoostRules, n_nodes: int, size: int) 
 
 def _steps(table: ListedTable, rules: BoostRules, size: int) -> dict[str, Any]:
     """The steps of growth by their names: only what this fit needs is compiled."""
-    draws = rules.subsample < 1.0
+    draws = rules.sampling.draws
     steps = _USUAL_STEPS | {"lay_out_rows": lay_out_drawn if draws else lay_out_all}
     if size > 1:
         steps["part_together"] = part_together
     if draws:
-        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": rounds.walk_rows}
+        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": walk_rows}
     if table.codes.is_category.any():
         steps |= {"mark_sides": mark_sides, "search_category": search_category}
     if draws_features(rules):
@@ -137,13 +140,16 @@ def _steps(table: ListedTable, rules: BoostRules, size: int) -> dict[str, Any]:
     return steps
 
 
-def _kernels(steps: dict[str, Any], followed: bool) -> list[Kernel]:
+def _kernels(steps: dict[str, Any], followed: bool, sampling: RowSampling) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     kernels = [
         *driver_kernels(_TURN),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *declared_signatures(list(steps.values())),
+        *sampling_kernels(sampling),
     ]
+    if followed or sampling.draws:
+        kernels.append((lay_trails, TRAILS_SIGNATURE))
     if followed:
         kernels += [
             (rounds.follow, rounds.FOLLOW_SIGNATURE),

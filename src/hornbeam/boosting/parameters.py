@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 
 from hornbeam.boosting.defaults import GROWTHS
+from hornbeam.boosting.sampling import SAMPLINGS
 from hornbeam.dtypes import MAX_BINS
 from hornbeam.kernels.frontier import list_orders
 from hornbeam.losses import OwnLoss, list_names
@@ -136,6 +137,27 @@ PARAMETERS.update(
             "Share of the rows drawn for each tree, without replacement.",
             [_SHARE],
         ),
+        "sampling": Parameter(
+            f"{{{', '.join(map(repr, SAMPLINGS))}}}",
+            "How rows are drawn for each tree. 'uniform': ``subsample`` of them, all alike. 'goss' "
+            "(gradient-based one-side sampling): ``top_rate`` of all rows, those with the largest "
+            "gradients, and ``other_rate`` of all rows from the rest, which weigh (1 - top_rate) / "
+            "other_rate. 'mvs' (minimal variance sampling): ``subsample`` of them, with "
+            "probabilities that go with the length of gradient and hessian, and weights of one "
+            "over these.",
+            [StrOptions(set(SAMPLINGS))],
+        ),
+        "top_rate": Parameter(
+            "float",
+            "Share of the rows that ``sampling='goss'`` takes for the size of their gradients "
+            "(times hessians).",
+            [Interval(Real, 0.0, 1.0, closed="left")],
+        ),
+        "other_rate": Parameter(
+            "float",
+            "Share of the rows that ``sampling='goss'`` draws from the others.",
+            [_SHARE],
+        ),
         "colsample_bytree": Parameter(
             "float", "Share of the features drawn for each tree.", [_SHARE]
         ),
@@ -175,6 +197,19 @@ PARAMETERS.update(
             "Of ``split='approximate'``: share of the hessian that may lie between two candidates, "
             "so that there are about 1 / eps.",
             [Interval(Real, 0.0, 1.0, closed="neither")],
+        ),
+        "bundle_features": Parameter(
+            "bool",
+            "Count features together that hardly ever differ from their most frequent value, and "
+            "never two of them in the same row (exclusive feature bundling). The model stays the "
+            "same.",
+            ["boolean"],
+        ),
+        "max_conflict_rate": Parameter(
+            "float",
+            "Share of the rows in which features that are bundled may differ together, which is "
+            "seen of one of them only: more features can be bundled, and the model is another one.",
+            [Interval(Real, 0.0, 1.0, closed="left")],
         ),
         "category_smooth": Parameter(
             "float or 'auto'",

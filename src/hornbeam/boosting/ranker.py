@@ -46,6 +46,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
     history_ : dict of str to array
         What was measured after each round: 1 - NDCG@10 by the name of the rows, "train",
         "validation" or yours, and what ``scoring`` asks for.
+    bundles_ : list of lists of int
+        The columns of X that were counted together, bundle by bundle.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X had names.
@@ -85,6 +87,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         growth: str = "auto",
         order: int = 2,
         subsample: float = 1.0,
+        sampling: str = "uniform",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float | Auto = "auto",
@@ -93,6 +98,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         split: str = "histogram",
         candidates: str = "global",
         eps: float = 0.03,
+        bundle_features: bool = True,
+        max_conflict_rate: float = 0.0,
         categorical_features: Any = "from_dtype",
         category_split: str = "subset",
         category_smooth: float | Auto = "auto",
@@ -130,6 +137,9 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.growth = growth
         self.order = order
         self.subsample = subsample
+        self.sampling = sampling
+        self.top_rate = top_rate
+        self.other_rate = other_rate
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
@@ -138,6 +148,8 @@ class GradientBoostingRanker(BaseGradientBoosting):
         self.split = split
         self.candidates = candidates
         self.eps = eps
+        self.bundle_features = bundle_features
+        self.max_conflict_rate = max_conflict_rate
         self.categorical_features = categorical_features
         self.category_split = category_split
         self.category_smooth = category_smooth

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hornbeam.boosting.sampling import ALL_ROWS, RowSampling
 from hornbeam.dtypes import Array
 
 
@@ -22,7 +23,7 @@ class BoostRules:
     reg_alpha: float = 0.0
     max_delta_step: float = 0.0
     growth: str = "leaf"
-    subsample: float = 1.0
+    sampling: RowSampling = ALL_ROWS
     colsample_bytree: float = 1.0
     colsample_bylevel: float = 1.0
     colsample_bynode: float = 1.0

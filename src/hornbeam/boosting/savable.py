@@ -129,6 +129,30 @@ class KeptLinear(Kept):
         state[self.name] = state["ensemble_"] = LinearRounds(terms, path, start)
 
 
+@dataclass(frozen=True)
+class KeptBundles(Kept):
+    """Which features shared a column of codes, bundle by bundle."""
+
+    name: str = "bundles_"
+    noted: bool = True
+    optional: bool = True  # linear models have none
+
+    def _write(self, state: Mapping[str, Any], contents: Contents) -> None:
+        contents.header[self.key] = [[int(f) for f in bundle] for bundle in state[self.name]]
+
+    def _read(self, contents: Contents, state: State) -> None:
+        state[self.name] = take(contents.header, self.key, list)
+
+    def _check(self, cls: type, state: State) -> None:
+        bundles, features = state.get(self.name), set(range(state["schema_"].n_features))
+        if not isinstance(bundles, list):
+            raise ModelFileError("The bundles of the features are no list.")
+        for bundle in bundles:
+            known = isinstance(bundle, list) and all(type(feature) is int for feature in bundle)
+            if not known or len(bundle) < 2 or bundle != sorted(features.intersection(bundle)):
+                raise ModelFileError("A bundle of features holds what is no feature, or too few.")
+
+
 class SavableBoosting(Savable):
     """Mixin for models with an ``ensemble_`` of trees that have one value per node."""
 
@@ -142,6 +166,7 @@ class SavableBoosting(Savable):
         Text("growth_", GROWTHS, noted=True, optional=True),
         Real("colsample_bynode_", 0.0, 1.0, is_open=True, noted=True, optional=True),
         KeptHistory(),
+        KeptBundles(),
         KeptEnsemble(),
         KeptLinear(),
         NumberArray("calibration_", optional=True),
@@ -153,6 +178,7 @@ class SavableBoosting(Savable):
     learning_rate_: float
     growth_: str
     colsample_bynode_: float
+    bundles_: list[list[int]]
     calibration_: Array  # only if it was asked for
 
     @classmethod

@@ -13,8 +13,10 @@ import numpy as np
 
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
 from hornbeam.boosting.defaults import LEVEL
-from hornbeam.boosting.grower import GrownTree, TreeGrower
+from hornbeam.boosting.grower import GrownTree, TreeGrower, trail_words
+from hornbeam.boosting.parts import OnePart
 from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
+from hornbeam.boosting.sampling import ALL_ROWS, RowSampling, sampling_kernels
 from hornbeam.boosting.scores import RowScores, paying_threads
 from hornbeam.boosting.table import CodedTable
 from hornbeam.boosting.units import make_units, unit
@@ -25,12 +27,13 @@ from hornbeam.kernels.boosting import symmetric as y
 from hornbeam.kernels.boosting.features import choose_features
 from hornbeam.kernels.boosting.nodes import mark_sides
 from hornbeam.kernels.boosting.steps import BoostSteps
+from hornbeam.kernels.boosting.walk import TRAILS_SIGNATURE, lay_trails, walk_rows
 from hornbeam.kernels.driver import DriverSteps, drive, driver_kernels
 from hornbeam.kernels.frontier import new_frontier
 from hornbeam.kernels.slopes import SlopePeak
 from hornbeam.runtime.companion import Kernel, compile_all
 from hornbeam.runtime.team import run_team
-from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays
+from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays, set_fields
 
 _BITS = 30  # of a gradient and of a hessian: the sums of 2**31 rows fit into 64 bits
 _SECONDS_PER_SUM = 3e-9  # of a row, feature and score, on every level
@@ -55,7 +58,7 @@ class SymmetricGrower(TreeGrower):
         self.size = size = paying_threads(n_jobs, self.seconds)
         self.rules, self.scores, self.bundles = rules, scores, table.bundles
         steps, shared = _steps(table), _shared_steps(rules)
-        compile_all(_kernels(steps, shared))
+        compile_all(_kernels(steps, shared, rules.sampling))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, 1, BoostSteps(**shared))
         # slopes of several scores are taken one after the other, each into memory of its own
@@ -67,10 +70,11 @@ class SymmetricGrower(TreeGrower):
             np.zeros(2 * n_rows + s.AHEAD, ROW),
             np.empty(n_rows, np.int32),
             np.empty(0, np.uint8),
-            np.empty(0, np.int64),
+            np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
         )
         by_score = ("gradient", "hessian", "left_gradient", "left_hessian", "value")
         lengths = dict.fromkeys(by_score, 2 * max_leaves * n_scores)
+        lengths["trail"] = trail_words(rules, 2 * max_leaves)
         self.nodes = new_nodes(self.table.shape, 2 * max_leaves, **lengths)
         self.team = new_team(
             _TURN,
@@ -90,6 +94,7 @@ class SymmetricGrower(TreeGrower):
         self.words = self.team.words
         self.score_slots = scores.slots(size)
         self.slots = make_slots(self.table, self.rows, self.nodes, self.team, self.level)
+        self._sample_by([desk.arrays.slope for desk in self.desks], OnePart(n_rows))
 
     @property
     def peaks(self) -> list[SlopePeak]:
@@ -110,8 +115,9 @@ class SymmetricGrower(TreeGrower):
         ``falls`` are the shares of lambda that count.
         """
         self.level.penalty[:] = penalty = np.array(falls) * self.rules.reg_lambda
-        units = self._choose_units()
-        self._begin_tree(seed, active, units)
+        self._begin_tree(seed, active, self.peaks)
+        self.units = units = self._choose_units()
+        set_fields(self.slots, s.TABLE_AT, s.BoostTable, units=units)
         for which, desk in enumerate(self.desks):
             y.pack_score(self.slots, desk.arrays.slope, which)
         self.words[:] = 0
@@ -125,9 +131,12 @@ class SymmetricGrower(TreeGrower):
 
     def _choose_units(self) -> s.BoostUnits:
         """Choose what one unit of a gradient and of a hessian is worth, for all scores."""
-        hessian = max(peak.hessian for peak in self.peaks)
-        gradient = unit(max(peak.gradient for peak in self.peaks), _BITS)
-        return make_units(gradient, hessian if self.scores.equal_hessians else unit(hessian, _BITS))
+        peaks, even = self.peaks, self.scores.equal_hessians
+        if self.sampler is not None:  # which knows the largest slopes of all scores together
+            peaks, even = [self.sampler.weighed(max(peaks))], even and not self.sampler.reweighs
+        hessian = max(peak.hessian for peak in peaks)
+        gradient = unit(max(peak.gradient for peak in peaks), _BITS)
+        return make_units(gradient, hessian if even else unit(hessian, _BITS))
 
     def _nodes_of(self, which: int) -> s.BoostNodes:
         """The nodes with the sums and values of one score."""
@@ -192,18 +201,24 @@ def _shared_steps(rules: BoostRules) -> dict[str, Any]:
     steps: dict[str, Any] = dict(_USUAL_SHARED)
     if draws_features(rules):
         steps["choose_features"] = choose_features
-    if rules.subsample < 1.0:
-        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": rounds.walk_rows}
+    if rules.sampling.draws:
+        steps |= {"forget_leaves": rounds.forget_leaves, "walk_rows": walk_rows}
     return steps
 
 
-def _kernels(steps: dict[str, Any], shared: dict[str, Any]) -> list[Kernel]:
+def _kernels(
+    steps: dict[str, Any],
+    shared: dict[str, Any],
+    sampling: RowSampling = ALL_ROWS,
+) -> list[Kernel]:
     """The kernels of a fit, with their signatures."""
     return [
         *driver_kernels(_TURN),
         (y.pack_score, y.PACK_SIGNATURE),
         (rounds.advance, rounds.ADVANCE_SIGNATURE),
         *declared_signatures([*steps.values(), *shared.values()]),
+        *sampling_kernels(sampling),
+        *([(lay_trails, TRAILS_SIGNATURE)] if sampling.draws else []),
     ]
 
 

@@ -136,6 +136,13 @@ class CodedTable:
         return replace(self, pages=self.pages.chosen(mask, lambda layout, kept: layout[kept]))
 
     @property
+    def bundled_columns(self) -> list[list[int]]:
+        """The columns of the matrix that are counted together, bundle by bundle."""
+        source = None if isinstance(self.codes, SparseCodes) else self.codes.source
+        named = (b if source is None else np.unique(source[b]) for b in self.bundles.shared)
+        return [bundle.tolist() for bundle in named if len(bundle) > 1]
+
+    @property
     def is_sparse(self) -> bool:
         """Whether only entries that are not zero are there."""
         return isinstance(self.codes, SparseCodes)
@@ -181,17 +188,23 @@ def code_table(
     max_bins: int,
     n_jobs: int | None,
     widen: Callable[[Codes], Codes] | None = None,
+    max_conflict_rate: float | None = 0.0,
 ) -> CodedTable:
     """Code a table, learning its bins.
 
     ``widen`` codes columns with more categories than bins in other ways, too (see `data.facets`).
+    Exclusive features share columns unless ``max_conflict_rate`` is None. Those of a sparse table
+    do not: it is counted entry by entry.
     """
     if scipy.sparse.issparse(matrix):
         return _cut_sparse(encode_sparse_bins(matrix, max_bins, n_jobs))
     codes = encode_bins(matrix, is_category, n_categories, max_bins=max_bins, n_jobs=n_jobs)
     if codes.category_code and widen is not None:
         codes = widen(codes)
-    table = _lay_out(codes, find_bundles(codes.columns, codes.n_codes), n_jobs)
+    bundles = no_bundles(len(codes.n_codes))
+    if max_conflict_rate is not None:
+        bundles = find_bundles(codes.columns, codes.n_codes, max_conflict_rate)
+    table = _lay_out(codes, bundles, n_jobs)
     if codes.n_rows * len(codes.n_codes) > _MANY_CODES:
         del codes
         _give_back()

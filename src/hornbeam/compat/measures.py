@@ -27,7 +27,7 @@ def before_the_first_round(engine: Any) -> Any:
 def drawn_rows(engine: Any, counted: Array, share: float) -> Iterator[Array]:
     """For each round of an engine which rows any of its trees was grown on.
 
-    They are drawn again, as `kernels.boosting.partition.is_drawn` drew them in the fit, among
+    They are drawn again, as `kernels.boosting.sampling.draw_rows` drew them in the fit, among
     the rows that count.
     """
     places, limit = np.arange(int(counted.sum()), dtype=np.uint64), np.uint64(round(share * 2**31))

@@ -182,6 +182,16 @@ def _larger_bits(typing_context: Any, top: Any, value: Any) -> Any:
 
 
 @intrinsic
+def bits_of_single(typing_context: Any, value: Any) -> Any:
+    """The bits of a float32 as an int32, in the order of the floats if none is negative."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
 def muladd(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """The sum a * b + c, in one instruction where the processor has it."""
 

@@ -8,12 +8,14 @@ import numpy as np
 
 from hornbeam.compat.translation import (
     Known,
+    Ours,
     Row,
     Translation,
     absent,
     apart,
     chosen,
     converted,
+    refuse,
     renamed,
     same,
     unneeded,
@@ -57,6 +59,7 @@ _NAMES = {
     "device_type": ("device",),
     "extra_trees": ("extra_tree",),
     "linear_tree": ("linear_trees",),
+    "enable_bundle": ("is_enable_bundle", "bundle"),
     "num_class": ("num_classes",),
     "eval_at": ("ndcg_eval_at", "ndcg_at", "map_eval_at", "map_at"),
     "monotone_constraints_method": ("monotone_constraining_method", "mc_method"),
@@ -87,8 +90,19 @@ def _or(usual: Any) -> Any:
     return lambda value, known: usual if value is None else value
 
 
+def _is_goss(known: Known) -> bool:
+    return "goss" in (known["boosting_type"], known["data_sample_strategy"])
+
+
 def _drawn(value: Any, known: Known) -> Any:
-    return value if (known["subsample_freq"] or 0) > 0 else 1.0
+    return value if (known["subsample_freq"] or 0) > 0 and not _is_goss(known) else 1.0
+
+
+def _sampling(value: Any, known: Known) -> Ours:
+    if value not in (None, "bagging", "goss"):
+        instead = "choose 'bagging' or 'goss'."
+        raise refuse("data_sample_strategy", instead, value, known)
+    return {"sampling": "goss" if _is_goss(known) else "uniform"}
 
 
 def _class_weight(value: Any, known: Known) -> Any:
@@ -125,8 +139,8 @@ def _only_dart(usual: float) -> Any:
 _SEEDS = ("bagging_seed", "feature_fraction_seed", "data_random_seed", "drop_seed",
     "extra_seed", "objective_seed")  # fmt: skip
 _SHARED: tuple[Row, ...] = (
-    absent("boosting_type", ("gbdt", "gbrt", "dart"), "for 'rf' take hornbeam.RandomForest*, for "
-        "'goss' set subsample and subsample_freq=1."),
+    absent("boosting_type", ("gbdt", "gbrt", "dart", "goss"), "for 'rf' take "
+        "hornbeam.RandomForest*."),
     renamed("num_leaves", "max_leaf_nodes"),
     converted("max_depth", "the same; 0 and less: no limit", "max_depth",
         lambda value, known: value if value is not None and value > 0 else None),
@@ -136,7 +150,8 @@ _SHARED: tuple[Row, ...] = (
         "min_split_gain", lambda value, known: 0.5 * value),
     *same("min_child_weight"),
     renamed("min_child_samples", "min_samples_leaf"),
-    converted("subsample", "the same, if `subsample_freq` is not 0", "subsample", _drawn),
+    converted("subsample", "the same, if `subsample_freq` is not 0 and 'goss' does not draw rows",
+        "subsample", _drawn),
     apart("subsample_freq", "0 switches `subsample` off, as in LightGBM; otherwise each tree draws "
         "its own rows"),
     *same("colsample_bytree", "reg_alpha", "reg_lambda"),
@@ -148,6 +163,9 @@ _SHARED: tuple[Row, ...] = (
         lambda value, known: 255 if value is None else min(int(value), 255)),
     converted("max_delta_step", "the same; 0 and less: no limit", "max_delta_step",
         lambda value, known: max(0.0, value or 0.0)),
+    converted("enable_bundle", "`bundle_features`; None: True", "bundle_features",
+        lambda value, known: value is None or bool(value)),
+    converted("max_conflict_rate", "the same; None: 0", "max_conflict_rate", _or(0.0)),
     renamed("monotone_constraints", "monotonic_cst"),
     converted("interaction_constraints", "the same", "interaction_constraints", _groups),
     converted("drop_rate", "the same with `boosting_type='dart'`; None: 0.1", "drop_rate",
@@ -166,8 +184,10 @@ _SHARED: tuple[Row, ...] = (
     absent("extra_trees", (None, False), "take hornbeam.ExtraTrees*, or set subsample."),
     absent("linear_tree", (None, False), "leaves hold constants here."),
     absent("path_smooth", (None, 0, 0.0), "set reg_lambda or min_child_samples to more."),
-    absent("data_sample_strategy", (None, "bagging"), "for 'goss' set subsample and "
-        "subsample_freq=1."),
+    Row("data_sample_strategy", "`sampling` (`None`, `'bagging'` are `'uniform'`, `'goss'`, which "
+        "is also `boosting_type='goss'`, draws from the first round on); else an error", _sampling),
+    converted("top_rate", "the same; None: 0.2", "top_rate", _or(0.2)),
+    converted("other_rate", "the same; None: 0.1", "other_rate", _or(0.1)),
     absent("boost_from_average", (None, True), "pass init_score to fit: np.zeros(len(y))."),
     absent("device_type", (None, "cpu"), "the work is done by processor cores."),
     absent("lambdarank_truncation_level", (None, 30), "pairs count down to place 30."),

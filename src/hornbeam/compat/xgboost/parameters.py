@@ -169,6 +169,13 @@ def _tree_method() -> Row:
     return Row("tree_method", f"{row.says} `'approx'`: `eps` is one over `max_bin`", to)
 
 
+def _sampling(value: Any, known: Known) -> Ours:
+    if value not in (None, "uniform", "gradient_based"):
+        raise refuse("sampling_method", "choose 'uniform' or 'gradient_based'.", value, known)
+    draws = value == "gradient_based" and known["subsample"] not in (None, 1)
+    return {"sampling": "mvs" if draws else "uniform"}
+
+
 # The parameters that the three share, in the order of XGBoost's page.
 _SHARED: tuple[Row, ...] = (
     or_usual("n_estimators", "n_estimators", 100),
@@ -196,7 +203,8 @@ _SHARED: tuple[Row, ...] = (
     converted("max_delta_step", "the same; None: 0, of Poisson 0.7", "max_delta_step",
         _largest_step),
     or_usual("subsample", "subsample", 1.0),
-    absent("sampling_method", (None, "uniform"), "take subsample, which draws evenly."),
+    Row("sampling_method", "`sampling` (`None`, `'uniform'`, and `'gradient_based'`, which is "
+        "`'mvs'`, whose lambda follows from the slopes); else an error", _sampling),
     or_usual("colsample_bytree", "colsample_bytree", 1.0),
     or_usual("colsample_bylevel", "colsample_bylevel", 1.0),
     or_usual("colsample_bynode", "colsample_bynode", 1.0),

@@ -23,7 +23,6 @@ from numba import float64, int64
 
 from hornbeam.kernels.boosting.grow import expect_more_than
 from hornbeam.kernels.boosting.nodes import make_children, may_split
-from hornbeam.kernels.boosting.rounds import rank_at
 from hornbeam.kernels.boosting.search import (
     amount_to_beat,
     described,
@@ -67,6 +66,7 @@ from hornbeam.kernels.boosting.steps import (
     PrepareSparse,
     SettleSplit,
 )
+from hornbeam.kernels.boosting.walk import rank_at
 from hornbeam.kernels.driver import ScanSums
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, atomic_store
 from hornbeam.runtime.kernel import kernel, part, step

@@ -88,6 +88,18 @@ def release_slot(nodes, team, node):
         nodes.slot[node] = -1
 
 
+@part
+def goes_left(table, nodes, node, feature, code):
+    """Whether rows with this code in the column of a node's feature go left at its split."""
+    own = own_code(table, feature, code)
+    if own >= table.n_codes[feature]:
+        return int64(nodes.missing_left[node] == 1)
+    if table.is_category[feature]:
+        word = nodes.member[node * MEMBER_WORDS + (own >> 6)]
+        return int64((word >> uint64(own & 63)) & uint64(1))
+    return int64(own <= int64(nodes.cut[node]))
+
+
 @step(MarkSides)
 def mark_sides(slots, node):
     """Which side each code of a column goes to at a node's split, as a table.
@@ -98,15 +110,7 @@ def mark_sides(slots, node):
     team = load_team(slots, TEAM_AT)
     feature = int64(nodes.feature[node])
     for code in range(256):
-        own = own_code(table, feature, code)
-        if own >= table.n_codes[feature]:
-            left = nodes.missing_left[node] == 1
-        elif table.is_category[feature]:
-            word = nodes.member[node * MEMBER_WORDS + (own >> 6)]
-            left = (word >> uint64(own & 63)) & uint64(1) != 0
-        else:
-            left = own <= int64(nodes.cut[node])
-        team.goes_left[code] = left
+        team.goes_left[code] = goes_left(table, nodes, node, feature, code)
 
 
 @part

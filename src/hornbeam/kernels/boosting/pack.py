@@ -31,9 +31,10 @@ def pack_bundles(
     """Bring the codes of some rows into columns that features may share.
 
     ``lookup[feature, code]`` is what a code becomes; ``by_column``, of shape (columns, rows),
-    is zero before.
+    is zero before. Where two features of a column conflict in a row, the last of them is seen.
     """
     for feature in range(by_feature.shape[0]):
         target = column[feature]
         for row in range(first, last):
-            by_column[target, row] |= lookup[feature, by_feature[feature, row]]
+            code = lookup[feature, by_feature[feature, row]]
+            by_column[target, row] = code if code != 0 else by_column[target, row]

@@ -9,7 +9,7 @@ it belongs.
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
+from numba import int64
 
 from hornbeam.kernels.boosting.state import (
     CHUNK,
@@ -34,7 +34,6 @@ from hornbeam.kernels.boosting.steps import LayOutRows, PartTogether
 from hornbeam.kernels.pages import page_of_chunk
 from hornbeam.runtime.atomics import STOP, atomic_add, atomic_load, barrier
 from hornbeam.runtime.kernel import part, step
-from hornbeam.runtime.random import derive
 
 
 @part
@@ -46,13 +45,6 @@ def pack_slopes(table, rows, row):
     gradient = int64(np.rint(rows.slope[2 * row] * table.units.gradient_scale))
     hessian = int64(np.rint(rows.slope[2 * row + 1] * table.units.hessian_scale))
     return (gradient << table.units.lane) + max(hessian, int64(1))
-
-
-@part
-def is_drawn(table, row):
-    """Whether a row takes part in this tree."""
-    key = derive(table.draw.seed, table.shape.first_row + row)
-    return int64(key >> uint64(33)) < table.draw.rows_below
 
 
 @step(LayOutRows)
@@ -83,48 +75,36 @@ def lay_out_all(slots, size, rank):
 
 @step(LayOutRows)
 def lay_out_drawn(slots, size, rank):
-    """Draw the rows of this tree, pack the slopes of each and add them up."""
+    """Pack the slopes of the rows that the root has been given, and add them up."""
     table, rows = load_table(slots, TABLE_AT), load_rows(slots, ROWS_AT)
     nodes, team = load_nodes(slots, NODES_AT), load_team(slots, TEAM_AT)
-    words, border = team.words, table.border
-    n_rows, lane = table.shape.n_rows, table.units.lane
+    words, n_rows, root = team.words, table.shape.n_rows, int64(0)
+    lane = table.units.lane
     mask = (int64(1) << lane) - 1
     gradient, hessian = int64(0), int64(0)
     page, passed = int64(0), int64(0)
     while True:
         chunk = atomic_add(words, WORD_FLAGS, 1)
-        page, passed = page_of_laid_out(table, chunk, page, passed)
-        start = border[page] + (chunk - passed) * CHUNK
-        if start >= border[page + 1]:
+        page, passed = page_of_rows(table, nodes, root, chunk, page, passed)
+        start = nodes.first[page] + (chunk - passed) * CHUNK
+        if start >= nodes.last[page]:
             break
-        place = n_rows + start  # in the other buffer, until the counts are known
-        for row in range(start, end_of_chunk(start, border[page + 1])):
-            if table.shape.is_sparse:
-                team.holder[row] = -1
-            if is_drawn(table, row):
-                word = pack_slopes(table, rows, row)
-                rows.word[row] = word
-                rows.row[place] = row
-                gradient += word >> lane
-                hessian += word & mask
-                place += 1
-        rows.counts[chunk] = place - n_rows - start
+        for j in range(start, end_of_chunk(start, nodes.last[page])):
+            row = int64(rows.row[j])
+            word = pack_slopes(table, rows, row)
+            rows.word[row] = word
+            gradient += word >> lane
+            hessian += word & mask
     atomic_add(words, WORD_GRADIENT, gradient)
     atomic_add(words, WORD_HESSIAN, hessian)
-    barrier(words, size)
     if rank == 0:
-        note_drawn(table, rows, nodes)
         words[WORD_DRAWN] = nodes.n_rows[0]
-    page, passed = int64(0), int64(0)
-    while True:
-        chunk = atomic_add(words, WORD_MOVES, 1)
-        page, passed = page_of_laid_out(table, chunk, page, passed)
-        start = border[page] + (chunk - passed) * CHUNK
-        if start >= border[page + 1]:
+    while table.shape.is_sparse:  # no node holds the others
+        start = CHUNK * atomic_add(words, WORD_MOVES, 1)
+        if start >= n_rows:
             return
-        place = border[page] + sum_counts(rows, passed, chunk)
-        for k in range(rows.counts[chunk]):
-            rows.row[place + k] = rows.row[n_rows + start + k]
+        for row in range(start, end_of_chunk(start, n_rows)):
+            team.holder[row] = -1
 
 
 @part

@@ -64,6 +64,7 @@ class BoostSettings(NamedTuple):
     min_leaf: int
     category_rule: int  # see CATEGORY_CODES
     is_plain: bool  # gains need no bounds and no step limit
+    draws_rows: bool  # the root has been given its rows before the tree grows
     draws_features: bool  # levels or nodes draw features, or groups restrict them
     ahead: int  # nodes that are parted and counted together; 0: each when it is its turn
     is_part: bool  # the sums of other parts of the table must be added to those of this one
@@ -91,7 +92,6 @@ class BoostDraw(NamedTuple):
     """What is drawn for a tree."""
 
     seed: int = 0
-    rows_below: int = -1  # rows with a smaller hash are drawn; negative: all rows
     n_active: int = 0  # features drawn
     n_bundles: int = 0  # columns that hold them
     by_level: int = 0  # how many of the features each level may ask
@@ -153,6 +153,7 @@ class BoostNodes(NamedTuple):
     child: I4  # first of two children, 0 for a leaf
     slot: I4  # where its histogram is kept, -1: nowhere
     label: I4  # of its rows in BoostTeam.holder
+    trail: U8  # TRAIL words per node, for rows that walk down a finished tree (walk.py)
     ahead: I4  # the child that has been counted and waits, -1: none
     feature: I4  # of the best split found, -1: none
     cut: I4  # codes up to this one go left (numbers)
@@ -267,6 +268,7 @@ HELD_ROOM = 257  # room for the rows of its cells ...
 ALL_HELD = 256  # ... and of all
 LINE = 8  # numbers of a thread in arrays of all threads: a cache line of its own
 MEMBER_WORDS = 4  # 256 codes
+TRAIL = 5  # words: where to look, and the codes that go left
 AHEAD = 16  # rows whose codes are fetched ahead of their turn
 CHUNK = 4096  # rows that a thread takes at a time
 FLUSH_ROWS = 4 * CHUNK  # rows that a tile can hold; lanes are made for as many

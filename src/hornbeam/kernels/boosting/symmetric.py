@@ -26,7 +26,7 @@ from numba import float32, float64, int64, types, uint64
 from hornbeam.kernels.boosting.grow import GAIN_NOISE
 from hornbeam.kernels.boosting.histogram import own_code
 from hornbeam.kernels.boosting.nodes import make_leaf, take_rows
-from hornbeam.kernels.boosting.partition import is_drawn, part_alone
+from hornbeam.kernels.boosting.partition import part_alone
 from hornbeam.kernels.boosting.search import (
     FEW_CATEGORIES,
     breaks_limits,
@@ -763,16 +763,15 @@ def plant(table, rows, nodes, team, level):
     for k in range(width):
         level.left[k] = 0
     for page in range(table.shape.n_pages):
-        place = nodes.first[page] = table.border[page]
-        for row in range(table.border[page], table.border[page + 1]):
-            if table.draw.rows_below >= 0 and not is_drawn(table, row):
-                continue
-            rows.row[place] = row
-            place += 1
+        if not table.rules.draws_rows:
+            nodes.first[page], nodes.last[page] = table.border[page], table.border[page + 1]
+            for row in range(nodes.first[page], nodes.last[page]):
+                rows.row[row] = row
+        for j in range(nodes.first[page], nodes.last[page]):
+            row = int64(rows.row[j]) * width
             for k in range(width):
-                level.left[k] += int64(level.slope[row * width + k])
-        nodes.last[page] = place
-        n_drawn += place - nodes.first[page]
+                level.left[k] += int64(level.slope[row + k])
+        n_drawn += nodes.last[page] - nodes.first[page]
     team.words[WORD_DRAWN] = nodes.n_rows[0] = n_drawn
     nodes.buffer[0] = nodes.depth[0] = 0
     nodes.lower[0], nodes.upper[0] = -math.inf, math.inf
