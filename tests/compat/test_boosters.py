@@ -91,7 +91,7 @@ def test_constructors_are_those_of_the_peer(peer: str) -> None:
     [
         (lambda: xgb.XGBRegressor(device="cuda"), r"device='cuda'\).*processor cores"),
         (lambda: xgb.XGBRegressor(missing=-999), "replace it by NaN first: X = np.where"),
-        (lambda: xgb.XGBRegressor(booster="gblinear"), "a linear model of scikit-learn"),
+        (lambda: xgb.XGBRegressor(booster="gbforest"), "choose one of these"),
         (lambda: xgb.XGBRegressor(objective="reg:pseudohubererror"), "a function of one row"),
         (lambda: xgb.XGBRegressor(num_parallel_tree=5), "hornbeam.RandomForestClassifier"),
         (lambda: xgb.XGBRegressor(eval_metric="rmsee"), "eval_metric='rmsee' is not measured"),
@@ -128,7 +128,7 @@ def test_what_is_not_there_says_what_to_use() -> None:
         xgb.callback.LearningRateScheduler([0.1])
     with pytest.raises(NotImplementedError, match="the same parameters"):
         lgb.reset_parameter(learning_rate=[0.1])
-    for argument in ({"base_margin_eval_set": [LEVEL]}, {"feature_weights": [1, 1, 1, 1]}):
+    for argument in ({"base_margin_eval_set": [LEVEL]},):
         with pytest.raises(ValueError, match=f"fit.{next(iter(argument))}=.* has no equivalent"):
             xgb.XGBRegressor().fit(X, LEVEL, **argument)
     with pytest.raises(ValueError, match=r"fit\(eval_init_score=.* has no equivalent"):
@@ -449,3 +449,33 @@ def test_tables_as_they_are() -> None:
     margin = np.full(200, 3.0)
     start = xgb.XGBRegressor(n_estimators=3).fit(X, LEVEL, base_margin=margin)
     assert start.predict(X, base_margin=margin) == pytest.approx(3.0 + start.predict(X), rel=1e-12)
+
+
+# --- a linear model, and weights of features ------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2.0, len(X))], ids=["even", "weighted"])
+def test_gblinear_is_their_model_at_convergence(weight: Any) -> None:
+    """Their coordinate descent needs many rounds; penalties are per weight of the rows."""
+    peer = pytest.importorskip("xgboost")
+    params = {"booster": "gblinear", "reg_lambda": 0.1, "reg_alpha": 0.02, "n_estimators": 500}
+    full = np.nan_to_num(np.asarray(X, float))
+    theirs = peer.XGBRegressor(updater="coord_descent", **params)
+    theirs.fit(full, LEVEL, sample_weight=weight)
+    ours = xgb.XGBRegressor(**params).fit(full, LEVEL, sample_weight=weight)
+    np.testing.assert_allclose(ours.predict(full), theirs.predict(full), atol=2e-3)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-3)
+    assert ours.coef_.shape == (full.shape[1],) and ours.intercept_.shape == (1,)
+    np.testing.assert_array_equal(
+        ours.predict(full, iteration_range=(0, 2)), ours.engine_.predict(full, n_rounds=2)
+    )
+
+
+def test_weights_of_features_are_taken() -> None:
+    few = {"n_estimators": 5, "colsample_bynode": 0.5, "random_state": 0}
+    n_features = np.asarray(X).shape[1]
+    weights = [0.0] + [1.0] * (n_features - 1)
+    one = xgb.XGBRegressor(feature_weights=weights, **few).fit(X, LEVEL)
+    other = xgb.XGBRegressor(**few).fit(X, LEVEL, feature_weights=weights)
+    assert one.digest() == other.digest()
+    assert one.engine_.importances("split")[0] == 0.0

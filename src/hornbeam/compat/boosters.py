@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from hornbeam.boosting.engine import RoundReport
+from hornbeam.boosting.linear import LinearRounds
 from hornbeam.compat.engine import WithEngine
 from hornbeam.compat.metrics import Metric
 from hornbeam.compat.translation import Translation
@@ -192,6 +193,16 @@ def some_rounds(engine: Any, first: int, last: int | None) -> Any:
     """A copy of an engine with the rounds from ``first`` up to before ``last``."""
     whole: Ensemble = engine.ensemble_
     rounds = range(engine.n_iter_)[first:last]
+    if isinstance(whole, LinearRounds):
+        if rounds.start:
+            raise ValueError(
+                f"A linear model is one of its first rounds, but the first one asked for is "
+                f"{rounds.start}: ask for rounds from 0 on."
+            )
+        part = copy.copy(engine)
+        part.ensemble_ = part.linear_ = whole.first(rounds.stop)
+        part.n_iter_ = len(rounds)
+        return part
     trees = whole.trees[rounds.start * whole.n_scores : rounds.stop * whole.n_scores]
     part = copy.copy(engine)
     scores = whole.score_of_tree[: len(trees)]

@@ -162,13 +162,15 @@ class XGBModel(BoosterAdapter):
         xgb_model : fitted estimator, optional
             The model to go on from.
         sample_weight_eval_set : list of array-like, optional
-        base_margin_eval_set, feature_weights : None
+        base_margin_eval_set : None
+        feature_weights : array-like of shape (n_features,), optional
+            How likely each feature is drawn, instead of the parameter of this name.
 
         Returns
         -------
         self
         """
-        self._refuse_others(base_margin_eval_set, feature_weights)
+        self._refuse_others(base_margin_eval_set)
         given = pairs(eval_set)
         weights = [
             nth(sample_weight_eval_set, n, len(given), "sample_weight_eval_set")
@@ -178,7 +180,9 @@ class XGBModel(BoosterAdapter):
             EvalSet(f"validation_{n}", *pair, weight)
             for n, (pair, weight) in enumerate(zip(given, weights, strict=True))
         ]
-        return self._boost(X, y, sets, verbose, xgb_model, sample_weight, base_margin)
+        return self._boost(
+            X, y, sets, verbose, xgb_model, sample_weight, base_margin, feature_weights
+        )
 
     def _boost(
         self,
@@ -189,10 +193,14 @@ class XGBModel(BoosterAdapter):
         xgb_model: Any,
         sample_weight: Any,
         base_margin: Any,
+        feature_weights: Any,
         **queries: Any,
     ) -> Any:
         with fitting(self) as fitted:
             given, facts = self._given(), self._facts(y)
+            facts["weight"] = len(y) if sample_weight is None else np.sum(sample_weight)
+            if feature_weights is not None:
+                given["feature_weights"] = feature_weights
             earlier = self._earlier(xgb_model)
             engine = self._engine_of(given, facts, earlier)
             stops = self._callbacks(sets, verbose)
@@ -240,17 +248,12 @@ class XGBModel(BoosterAdapter):
             )
         return xgb_model._engine
 
-    def _refuse_others(self, base_margin_eval_set: Any, feature_weights: Any) -> None:
+    def _refuse_others(self, base_margin_eval_set: Any) -> None:
         known = {"": f"{type(self).__name__}.fit"}
         if base_margin_eval_set is not None:
             raise refuse(
                 "base_margin_eval_set", "rows to evaluate start at the best constant; leave "
                 "base_margin away as well.", base_margin_eval_set, known,
-            )  # fmt: skip
-        if feature_weights is not None:
-            raise refuse(
-                "feature_weights", "take colsample_bytree, which draws evenly.", feature_weights,
-                known,
             )  # fmt: skip
 
     def _callbacks(self, sets: list[EvalSet], verbose: Any) -> list[TrainingCallback]:
@@ -313,6 +316,17 @@ class XGBModel(BoosterAdapter):
         whole = scores.sum()
         found: Array = (scores / whole if whole > 0 else scores).astype(np.float32)
         return found
+
+    @property
+    def coef_(self) -> Array:
+        """The coefficients of a linear model, one row per class if there are several."""
+        found: Array = self._engine.coef_
+        return found[0] if found.ndim == 2 and len(found) == 1 else found
+
+    @property
+    def intercept_(self) -> Array:
+        """The intercepts of a linear model."""
+        return np.atleast_1d(np.asarray(self._engine.intercept_))
 
     def get_booster(self) -> Booster:
         """Return what scripts ask of a booster."""
@@ -633,13 +647,15 @@ class XGBRanker(XGBModel):
         verbose : bool or int
         xgb_model : fitted XGBRanker, optional
         sample_weight_eval_set : list of array-like, optional
-        base_margin_eval_set, feature_weights : None
+        base_margin_eval_set : None
+        feature_weights : array-like of shape (n_features,), optional
+            How likely each feature is drawn, instead of the parameter of this name.
 
         Returns
         -------
         self
         """
-        self._refuse_others(base_margin_eval_set, feature_weights)
+        self._refuse_others(base_margin_eval_set)
         given = pairs(eval_set)
         sets = []
         for number, (table, target) in enumerate(given):
@@ -657,7 +673,16 @@ class XGBRanker(XGBModel):
         X, qid = _without_query(X, qid)
         weight = _of_rows(sample_weight, group, qid, y)
         return self._boost(
-            X, y, sets, verbose, xgb_model, weight, base_margin, group=group, qid=qid
+            X,
+            y,
+            sets,
+            verbose,
+            xgb_model,
+            weight,
+            base_margin,
+            feature_weights,
+            group=group,
+            qid=qid,
         )
 
     def score(self, X: Any, y: Any) -> float:

@@ -136,8 +136,30 @@ def _seed(value: Any, known: Known) -> Any:
     return 0 if value is None else value
 
 
+def is_linear(known: Known) -> bool:
+    """Whether a linear model is asked for, whose penalties are per weight of the rows there."""
+    return bool(known["booster"] == "gblinear")
+
+
+def _rate(value: Any, known: Known) -> float:
+    if is_linear(known):
+        return 0.5 if value is None else float(value)
+    return (0.3 if value is None else float(value)) / softmax_ratio(known)
+
+
+def _lambda(value: Any, known: Known) -> float:
+    if is_linear(known):
+        return (0.0 if value is None else float(value)) * float(known.get("weight", 1.0))
+    return (1.0 if value is None else float(value)) / softmax_ratio(known)
+
+
+def _alpha(value: Any, known: Known) -> float:
+    times = float(known.get("weight", 1.0)) if is_linear(known) else 1.0
+    return (0.0 if value is None else float(value)) * times
+
+
 def _largest_step(value: Any, known: Known) -> float:
-    usual = 0.7 if known["objective"] == "count:poisson" else 0.0
+    usual = 0.7 if known["objective"] == "count:poisson" and not is_linear(known) else 0.0
     return (usual if value is None else float(value)) * softmax_ratio(known)
 
 
@@ -187,11 +209,11 @@ _SHARED: tuple[Row, ...] = (
     ),
     chosen("grow_policy", "growth", {None: "level", "depthwise": "level", "lossguide": "leaf"},
         "choose one of these."),
-    scaled("learning_rate", "learning_rate", 0.3, " (of several classes K / (2 (K - 1)) of it)",
-        lambda known: 1.0 / softmax_ratio(known)),
+    converted("learning_rate", "the same (of several classes K / (2 (K - 1)) of it); None: 0.3, "
+        "with `booster='gblinear'` 0.5", "learning_rate", _rate),
     unneeded("verbosity", "warnings are Python's, and progress is what fit(verbose=) shows"),
-    absent("booster", (None, "gbtree", "dart"), "for 'gblinear' take a linear model of "
-        "scikit-learn."),
+    chosen("booster", "booster", {None: "trees", "gbtree": "trees", "dart": "trees",
+        "gblinear": "linear"}, "choose one of these."),
     _dart("rate_drop", 0.0),
     _dart("skip_drop", 0.0),
     _tree_method(),
@@ -208,8 +230,10 @@ _SHARED: tuple[Row, ...] = (
     or_usual("colsample_bytree", "colsample_bytree", 1.0),
     or_usual("colsample_bylevel", "colsample_bylevel", 1.0),
     or_usual("colsample_bynode", "colsample_bynode", 1.0),
-    or_usual("reg_alpha", "reg_alpha", 0.0),
-    scaled("reg_lambda", "reg_lambda", 1.0, "", lambda known: 1.0 / softmax_ratio(known)),
+    converted("reg_alpha", "the same; None: 0. With `booster='gblinear'` times the weight of all "
+        "rows, as there", "reg_alpha", _alpha),
+    converted("reg_lambda", "the same; None: 1. With `booster='gblinear'` times the weight of all "
+        "rows, as there, and None: 0", "reg_lambda", _lambda),
     absent("base_score", (None,), "pass start scores to fit, base_margin=np.full(len(y), score); "
         "without them boosting starts at the best constant."),
     converted("random_state", "the same; None: 0", "random_state", _seed),
@@ -225,7 +249,8 @@ _SHARED: tuple[Row, ...] = (
     unneeded("enable_categorical", "text, bools and categoricals are categories anyway"),
     converted("feature_types", "`categorical_features`: the columns of type `'c'`",
         "categorical_features", _categories),
-    absent("feature_weights", (None,), "take colsample_bytree, which draws evenly."),
+    converted("feature_weights", "the same; those that are given to `fit` go first",
+        "feature_weights", lambda v, known: v),
     absent("max_cat_to_onehot", (None,), "categories are parted into the best two sets."),
     absent("max_cat_threshold", (None,), "categories are parted into the best two sets."),
     absent("multi_strategy", (None, "one_output_per_tree"), "fit one model per output, with "
@@ -253,7 +278,7 @@ _FIT = {
     "base_margin_eval_set": "None only; else an error",
     "verbose": "the same: True prints a line per round, a number one per so many, False none",
     "xgb_model": "a fitted estimator of the same class to go on from",
-    "feature_weights": "None only; else an error",
+    "feature_weights": "the same",
 }
 _RANKER_FIT = {
     "group, qid": "the same; rows of a query need not be neighbours. A column `qid` of a "
@@ -265,6 +290,7 @@ _ATTRIBUTES = {
     "evals_result()": "the same",
     "best_iteration, best_score": "the same, with early stopping",
     "feature_importances_": "the same",
+    "coef_, intercept_": "the same, with `booster='gblinear'`",
     "get_booster()": "the same few things that scripts ask of a booster: `get_score`, "
     "`feature_names`, `num_boosted_rounds()`, `num_features()`, `save_model`",
     "save_model(), load_model()": "hornbeam's own file, whatever it is called",
