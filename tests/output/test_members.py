@@ -144,3 +144,17 @@ def test_models_go_through_open_files(model: Any, tmp_path: Path) -> None:
         hb.load(io.BytesIO(room.getvalue()[:-3]))
     with pytest.raises(hb.ModelFileError, match="opened as text"):
         hb.load(io.StringIO("model"))  # type: ignore[arg-type]
+
+
+@pytest.mark.quick
+def test_a_long_name_leaves_the_threshold_and_the_share_to_be_seen() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=["<b>" + "long " * 40, "b", "c"])
+    labels = np.where(X[:, 0] <= 0.5, "no", "x" * 200)
+    tree = hb.DecisionTreeClassifier(max_depth=1).fit(frame, labels)
+    drawn = hb.tree_svg(tree).replace("&lt;", "<").replace("\xa0", " ")
+    threshold = f"{tree.tree_.threshold[0]:.3f}".rstrip("0")
+    assert f"… <= {threshold}</text>" in drawn and "x…  100%</text>" in drawn
+    report = tree.explain_split(0, frame, labels)._repr_html_()
+    assert "overflow-wrap:anywhere" in report and "<b>long" not in report
