@@ -71,6 +71,8 @@ def test_what_an_adapter_shows_is_what_its_engine_says(model: Any) -> None:
         (0, {"max_iter": -3}, "max_iter"),
         (2, {"learning_rate": "x"}, "learning_rate"),
         (3, {"init_": 5}, "init_ is a int, which has no predict"),
+        (3, {"grown_with_": [3]}, "grown_with_ must be a list of pairs"),
+        (2, {"grown_with_": [(3.5, {})]}, "grown_with_ must be a list of pairs"),
         (4, {"kwargs": None}, "kwargs must be a dict"),
         (5, {"evals_result_": 3}, "evals_result_ must be a dict"),
         (6, {"best_iteration_": "x"}, "best_iteration_ must be"),

@@ -370,6 +370,13 @@ class BaseGradientBoosting(Adapter, metaclass=ABCMeta):
             method = "predict_proba"
         if not (start is None or isinstance(start, str) or callable(getattr(start, method, None))):
             raise ModelFileError(f"init_ is a {type(start).__name__}, which has no {method}.")
+        grown = state["grown_with_"]
+        pairs = grown if isinstance(grown, list) else [None]
+        if not all(
+            isinstance(pair, tuple) and [type(part) for part in pair] == [int, dict]
+            for pair in pairs
+        ):
+            raise ModelFileError("grown_with_ must be a list of pairs: rounds, and parameters.")
 
     def _start(self, X: Any, engine: Any) -> Array:
         """The scores that rows have before the first round, because of ``init``."""
