@@ -117,7 +117,6 @@ NOT_IN_BOOSTING = {
     "importance_type": "Ask the fitted model: importances('gain') or importances('split').",
     "boosting_type": "'gbdt' is how it is; for 'dart' set `drop_rate`, for 'rf' take a random "
     "forest, for 'goss' set `sampling`.",
-    "booster": "'gbtree' is how it is; for 'dart' set `drop_rate`.",
     "tree_method": "`split` says where numbers may be cut: 'histogram', 'exact' or 'approximate'.",
     "bootstrap": "`subsample` draws rows for each tree, without replacement.",
     "data_sample_strategy": "`sampling` is 'uniform', 'goss' or 'mvs'.",

@@ -415,7 +415,7 @@ def test_names_of_other_libraries_get_a_hint(theirs: str, ours: str) -> None:
 
 
 def test_an_unknown_name_lists_those_there_are() -> None:
-    with pytest.raises(TypeError, match="no parameter 'qqq'; it has loss, n_estimators, "):
+    with pytest.raises(TypeError, match="no parameter 'qqq'; it has loss, booster, n_estimators, "):
         Regressor(qqq=1)
     with pytest.raises(ValueError, match="There is no preset 'ydf'; there are 'friedman'"):
         Regressor.preset("ydf")

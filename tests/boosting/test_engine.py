@@ -505,7 +505,8 @@ def test_rare_categories_are_folded_together() -> None:
     effect = np.where(number < 40, np.sin(number * 1.7) * 3, 0.0)
     frame = pd.DataFrame({"c": [f"c{i}" for i in number]})
     y = effect + random.normal(0, 0.3, len(number))
-    model = Regressor(n_estimators=40, max_bins=64).fit(frame, y)
+    one = {"category_split": "one_vs_rest"}  # sets tell all categories apart
+    model = Regressor(n_estimators=40, max_bins=64, **one).fit(frame, y)
     predicted = model.predict(frame)
     assert model.score(frame, effect) > 0.9
     rare = number > 250

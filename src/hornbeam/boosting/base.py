@@ -893,6 +893,7 @@ class BaseGradientBoosting(
 
     def _check_trees(self, what: str) -> None:
         """Raise a ValueError unless there are trees."""
+        check_is_fitted(self)
         if isinstance(self.ensemble_, LinearRounds):
             raise ValueError(
                 f"{what}, but with booster='linear' there are no trees: see coef_ and intercept_."

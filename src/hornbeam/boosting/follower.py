@@ -30,8 +30,8 @@ class Follower:
         self.seconds = table.n_rows * SECONDS_PER_ROW
         size = paying_threads(n_jobs, self.seconds)
         self.rows: s.BoostRows = new_arrays(s.BoostRows, dict.fromkeys(s.BoostRows._fields, 0))
-        leaf, row = np.empty(table.n_rows, np.int32), np.empty(table.n_rows, ROW)
-        self.rows = self.rows._replace(leaf=leaf, row=row)
+        leaf, waiting = np.empty(table.n_rows, np.int32), np.empty(table.n_rows, ROW)
+        self.rows = self.rows._replace(leaf=leaf, waiting=waiting)
         self.team = new_team()
         self.score_slots = scores.slots(size)
         self._make_nodes(0)

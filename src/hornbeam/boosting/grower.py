@@ -252,6 +252,7 @@ class BoostedGrower(TreeGrower):
             slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
             np.empty(n_rows if self.size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
+            np.empty(n_rows if rules.sampling.draws else 0, ROW),
         )
         most = 2 * max_leaves + 2 * rules.ahead
         self.nodes = new_nodes(self.table.shape, most, trail=trail_words(rules, most))

@@ -421,7 +421,13 @@ def model_of_rounds(
     path = np.array([*earlier, *grown][:n_rounds])
     path = path.reshape(len(path), loss.n_scores, len(terms.feature) + 1)
     model = LinearRounds(terms, path, course.start).scaled(scale.up)
-    return {"ensemble_": model, "linear_": model, "link_": loss.link_name, "n_iter_": len(path)}
+    return {
+        "ensemble_": model,
+        "linear_": model,
+        "link_": loss.link_name,
+        "n_iter_": len(path),
+        "bundles_": [],
+    }
 
 
 # What only trees can do, and what must be as it is without: the parameter, and why.

@@ -75,6 +75,7 @@ class ListedGrower(BoostedGrower):
             slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
             np.empty(n_rows if size > 1 else 0, np.uint8),
             np.zeros(n_rows // s.CHUNK + 1, np.int64),
+            np.empty(0, ROW),
         )
         n_nodes = 2 * max_leaves
         self.nodes = new_nodes(self.table.shape, n_nodes)

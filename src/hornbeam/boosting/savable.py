@@ -135,7 +135,6 @@ class KeptBundles(Kept):
 
     name: str = "bundles_"
     noted: bool = True
-    optional: bool = True  # linear models have none
 
     def _write(self, state: Mapping[str, Any], contents: Contents) -> None:
         contents.header[self.key] = [[int(f) for f in bundle] for bundle in state[self.name]]
@@ -195,6 +194,8 @@ class SavableBoosting(Savable):
                 raise ModelFileError(
                     f"The linear model has {ensemble.n_rounds} rounds, not {n_rounds}."
                 )
+        elif state.get("growth_") is None or state.get("colsample_bynode_") is None:
+            raise ModelFileError("The model does not say how its trees were grown.")
         elif n_trees != n_rounds * n_scores:
             raise ModelFileError(
                 f"The model has {n_trees} trees, not {n_scores} for each of {n_rounds} rounds."

@@ -71,6 +71,7 @@ class SymmetricGrower(TreeGrower):
             np.empty(n_rows, np.int32),
             np.empty(0, np.uint8),
             np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
+            np.empty(n_rows if rules.sampling.draws else 0, ROW),
         )
         by_score = ("gradient", "hessian", "left_gradient", "left_hessian", "value")
         lengths = dict.fromkeys(by_score, 2 * max_leaves * n_scores)

@@ -76,7 +76,7 @@ class StackingClassifier(StackedClassifier, FoldedStacking):
     >>> members = [("tree", hb.DecisionTreeClassifier(max_depth=3)), ("bayes", GaussianNB())]
     >>> model = hb.StackingClassifier(members, random_state=0).fit(X, y)
     >>> model.weights_.shape, len(model.models_[0])
-    ((2,), 5)
+    ((2,), 1)
     """
 
     _declared_as = {  # noqa: RUF012

@@ -198,7 +198,7 @@ class XGBModel(BoosterAdapter):
     ) -> Any:
         with fitting(self) as fitted:
             given, facts = self._given(), self._facts(y)
-            facts["weight"] = len(y) if sample_weight is None else np.sum(sample_weight)
+            facts["weight"] = _total(sample_weight, len(y))
             if feature_weights is not None:
                 given["feature_weights"] = feature_weights
             earlier = self._earlier(xgb_model)
@@ -740,3 +740,13 @@ def _of_rows(weight: Any, group: Any, qid: Any, y: Any) -> Any:
         if len(weight) == len(names):
             return weight[places]
     return weight
+
+
+def _total(sample_weight: Any, n_rows: int) -> float:
+    """What all rows weigh; what cannot be added up is named by the engine, which reads it next."""
+    if sample_weight is None:
+        return float(n_rows)
+    try:
+        return float(np.sum(np.asarray(sample_weight, np.float64)))
+    except (TypeError, ValueError):
+        return float(n_rows)

@@ -139,6 +139,7 @@ class BoostRows(NamedTuple):
     leaf: I4  # leaf of each row of the table, -1 while it is not known
     flag: U1  # which side a row goes to, between the two steps of a partition
     counts: I8  # rows that go left, per chunk of a node's rows, page after page
+    waiting: I4  # rows on their way to a leaf (kernels/boosting/walk.py), in their own places
 
 
 class BoostNodes(NamedTuple):

@@ -130,10 +130,10 @@ def walk_ranks(table, held, nodes, row):
 def walk_together(table, held, rows, nodes, start, stop):
     """Walk those of some rows of a page down whose leaves are not known.
 
-    The list of those on their way is in the places of these rows among the rows in node order,
-    which nobody needs once the leaves of the drawn rows are noted.
+    The list of those on their way has a place for each row of the table, so that nobody else
+    writes there.
     """
-    trail, by_row, leaf, waiting = nodes.trail, held.by_row, rows.leaf, rows.row
+    trail, by_row, leaf, waiting = nodes.trail, held.by_row, rows.leaf, rows.waiting
     stride, end = table.shape.stride, start
     for row in range(start, stop):
         waiting[end] = row

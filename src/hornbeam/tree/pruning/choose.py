@@ -143,7 +143,7 @@ def choose_ccp_alpha(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> choice = hb.choose_ccp_alpha(hb.DecisionTreeClassifier(), X, y, one_standard_error=True)
     >>> int(choice.n_leaves[0]), choice.estimator.get_n_leaves()
-    (22, 3)
+    (22, 7)
     """
     if "ccp_alpha" not in estimator.get_params():
         raise TypeError(f"{type(estimator).__name__} has no parameter ccp_alpha to choose.")
