@@ -198,7 +198,7 @@ class XGBModel(BoosterAdapter):
     ) -> Any:
         with fitting(self) as fitted:
             given, facts = self._given(), self._facts(y)
-            facts["weight"] = _total(sample_weight, len(y))
+            facts["weight"] = _total(sample_weight, float(np.size(y)))
             if feature_weights is not None:
                 given["feature_weights"] = feature_weights
             earlier = self._earlier(xgb_model)
@@ -742,11 +742,11 @@ def _of_rows(weight: Any, group: Any, qid: Any, y: Any) -> Any:
     return weight
 
 
-def _total(sample_weight: Any, n_rows: int) -> float:
+def _total(sample_weight: Any, n_rows: float) -> float:
     """What all rows weigh; what cannot be added up is named by the engine, which reads it next."""
     if sample_weight is None:
-        return float(n_rows)
+        return n_rows
     try:
         return float(np.sum(np.asarray(sample_weight, np.float64)))
     except (TypeError, ValueError):
-        return float(n_rows)
+        return n_rows
