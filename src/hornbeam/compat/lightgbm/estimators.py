@@ -30,6 +30,7 @@ from hornbeam.compat.lightgbm.callback import (
 from hornbeam.compat.lightgbm.metrics import read_metrics
 from hornbeam.compat.lightgbm.parameters import ALIASES, CLASSIFIER, RANKER, REGRESSOR
 from hornbeam.compat.translation import refuse
+from hornbeam.data.target import read_classes
 from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting
 
@@ -582,11 +583,13 @@ class LGBMClassifier(ClassifierMixin, LGBMModel):  # type: ignore[misc]
     n_classes_: int
 
     def _facts(self, y: Any) -> dict[str, Any]:
-        classes, counts = np.unique(np.asarray(y), return_counts=True)
-        return {"classes": classes.tolist(), "counts": counts.tolist()}
+        classes = read_classes(y, type(self).__name__)
+        counts = np.bincount(classes.labels[:, 0], minlength=classes.counts[0])
+        return {"classes": classes.names[0].tolist(), "counts": counts.tolist()}
 
     def _usual_metric(self, loss: str, y: Any) -> str:
-        return "multi_logloss" if len(np.unique(np.asarray(y))) > 2 else "binary_logloss"
+        n_classes = read_classes(y, type(self).__name__).counts[0]
+        return "multi_logloss" if n_classes > 2 else "binary_logloss"
 
     @property
     def _usual_objective(self) -> str:

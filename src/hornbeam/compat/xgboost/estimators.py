@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import _num_samples
 
 import hornbeam
 from hornbeam.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
@@ -26,6 +27,7 @@ from hornbeam.compat.translation import refuse
 from hornbeam.compat.xgboost.callback import EarlyStopping, EvaluationMonitor, TrainingCallback
 from hornbeam.compat.xgboost.metrics import USUAL, read_metrics
 from hornbeam.compat.xgboost.parameters import ALIASES, CLASSIFIER, RANKER, REGRESSOR
+from hornbeam.data.target import read_classes, read_weights
 from hornbeam.dtypes import Array
 from hornbeam.fitting import fitting
 
@@ -198,7 +200,7 @@ class XGBModel(BoosterAdapter):
     ) -> Any:
         with fitting(self) as fitted:
             given, facts = self._given(), self._facts(y)
-            facts["weight"] = _total(sample_weight, float(np.size(y)))
+            facts["weight"] = _total(sample_weight, y)
             if feature_weights is not None:
                 given["feature_weights"] = feature_weights
             earlier = self._earlier(xgb_model)
@@ -553,7 +555,7 @@ class XGBClassifier(ClassifierMixin, XGBModel):  # type: ignore[misc]
         super().__init__(objective=objective, **kwargs)
 
     def _facts(self, y: Any) -> dict[str, Any]:
-        classes = np.unique(np.asarray(y)).tolist()
+        classes = read_classes(y, type(self).__name__).names[0].tolist()
         return {"classes": classes, "n_classes": len(classes)}
 
     def _usual_metric(self, given: dict[str, Any], facts: dict[str, Any]) -> str:
@@ -730,9 +732,11 @@ def _without_query(X: Any, qid: Any) -> tuple[Any, Any]:
 
 def _of_rows(weight: Any, group: Any, qid: Any, y: Any) -> Any:
     """Weights of rows, also where they were given one per query."""
-    if weight is None or len(weight) == len(y):
+    if weight is None or np.shape(weight)[:1] == (_num_samples(y),):
         return weight
     weight = np.asarray(weight)
+    if weight.ndim == 0:
+        return weight
     if group is not None and len(weight) == len(group):
         return np.repeat(weight, group)
     if qid is not None:
@@ -742,11 +746,6 @@ def _of_rows(weight: Any, group: Any, qid: Any, y: Any) -> Any:
     return weight
 
 
-def _total(sample_weight: Any, n_rows: float) -> float:
-    """What all rows weigh; what cannot be added up is named by the engine, which reads it next."""
-    if sample_weight is None:
-        return n_rows
-    try:
-        return float(np.sum(np.asarray(sample_weight, np.float64)))
-    except (TypeError, ValueError):
-        return n_rows
+def _total(sample_weight: Any, y: Any) -> float:
+    """What all rows weigh."""
+    return float(read_weights(sample_weight, _num_samples(y)).sum())
