@@ -115,4 +115,4 @@ def _rows_on(data: SharedSet, options: Options) -> Iterable[Row]:
 
 def _row(metric: Metric, title: str, contender: str, runs: list[float]) -> Row:
     mean = float(np.mean(runs))
-    return Row(metric.name, title, contender, mean, "", tuple(runs), "as much", mean)
+    return Row(metric.name, title, contender, mean, "", tuple(runs), meaning="as much", score=mean)
