@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,38 @@ X = rng.normal(size=(120, 4))
 LEVEL = X[:, 0] - X[:, 1] ** 2
 LABEL = np.digitize(LEVEL, [-1.0, 0.0])
 FEW = {"n_estimators": 3, "random_state": 0}
-MODELS = [
-    sklearn.HistGradientBoostingClassifier(max_iter=3).fit(X, LABEL),
-    sklearn.HistGradientBoostingRegressor(max_iter=3).fit(X, LEVEL),
-    sklearn.GradientBoostingClassifier(**FEW).fit(X, LABEL),
-    sklearn.GradientBoostingRegressor(**FEW, init=hb.DecisionTreeRegressor(max_depth=2)).fit(
-        X, LEVEL
+MODELS: dict[str, tuple[Any, Any]] = {
+    "sklearn.HistGradientBoostingClassifier": (
+        sklearn.HistGradientBoostingClassifier(max_iter=3),
+        LABEL,
     ),
-    xgboost.XGBClassifier(**FEW).fit(X, LABEL),
-    xgboost.XGBRegressor(**FEW).fit(X, LEVEL),
-    lightgbm.LGBMClassifier(**FEW).fit(X, LABEL),
-    lightgbm.LGBMRegressor(**FEW).fit(X, LEVEL),
-]
-NAMES = [f"{type(model).__module__.split('.')[2]}.{type(model).__name__}" for model in MODELS]
+    "sklearn.HistGradientBoostingRegressor": (
+        sklearn.HistGradientBoostingRegressor(max_iter=3),
+        LEVEL,
+    ),
+    "sklearn.GradientBoostingClassifier": (sklearn.GradientBoostingClassifier(**FEW), LABEL),
+    "sklearn.GradientBoostingRegressor": (
+        sklearn.GradientBoostingRegressor(**FEW, init=hb.DecisionTreeRegressor(max_depth=2)),
+        LEVEL,
+    ),
+    "xgboost.XGBClassifier": (xgboost.XGBClassifier(**FEW), LABEL),
+    "xgboost.XGBRegressor": (xgboost.XGBRegressor(**FEW), LEVEL),
+    "lightgbm.LGBMClassifier": (lightgbm.LGBMClassifier(**FEW), LABEL),
+    "lightgbm.LGBMRegressor": (lightgbm.LGBMRegressor(**FEW), LEVEL),
+}
+NAMES = list(MODELS)
+
+
+@cache
+def fitted(name: str) -> Any:
+    """One of the models, fitted when it is first asked for."""
+    model, y = MODELS[name]
+    return model.fit(X, y)
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Any:
+    return fitted(request.param)
 
 
 def forged(model: Any, **changes: Any) -> bytes:
@@ -38,7 +58,7 @@ def forged(model: Any, **changes: Any) -> bytes:
     return pickle.dumps(other)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+@pytest.mark.parametrize("model", NAMES, indirect=True)
 def test_a_pickled_adapter_is_the_same(model: Any) -> None:
     same = pickle.loads(pickle.dumps(model))
     assert vars(same).keys() == vars(model).keys()
@@ -48,7 +68,7 @@ def test_a_pickled_adapter_is_the_same(model: Any) -> None:
     assert not hasattr(unfitted, "engine_")
 
 
-@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+@pytest.mark.parametrize("model", NAMES, indirect=True)
 def test_an_engine_that_is_none_is_refused(model: Any) -> None:
     other = hb.DecisionTreeRegressor().fit(X, LEVEL)
     for engine in (None, 3, other, type(model.engine_)()):
@@ -56,7 +76,7 @@ def test_an_engine_that_is_none_is_refused(model: Any) -> None:
             pickle.loads(forged(model, engine_=engine))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+@pytest.mark.parametrize("model", NAMES, indirect=True)
 def test_what_an_adapter_shows_is_what_its_engine_says(model: Any) -> None:
     same = pickle.loads(forged(model, n_features_in_=99, classes_=None, n_classes_="x"))
     assert same.n_features_in_ == 4
@@ -80,10 +100,10 @@ def test_what_an_adapter_shows_is_what_its_engine_says(model: Any) -> None:
 )
 def test_what_else_is_wrong_is_said(number: int, changes: Any, words: str) -> None:
     with pytest.raises(hb.ModelFileError, match=words):
-        pickle.loads(forged(MODELS[number], **changes))
+        pickle.loads(forged(fitted(NAMES[number]), **changes))
 
 
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[4], MODELS[6]], ids=NAMES[::2])
+@pytest.mark.parametrize("model", NAMES[::2], indirect=True)
 def test_a_parameter_that_is_not_there_is_said(model: Any) -> None:
     other = type(model).__new__(type(model))
     vars(other).update({name: value for name, value in vars(model).items() if name != "max_depth"})

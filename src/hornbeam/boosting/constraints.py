@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from hornbeam.data.schema import Schema
 from hornbeam.dtypes import LEAF, Array
-from hornbeam.tree.constraints import read_monotone
+from hornbeam.tree.constraints import by_feature, read_monotone
 from hornbeam.tree.storage import Tree
 
 
@@ -41,24 +41,11 @@ def read_feature_weights(weights: Any, schema: Schema) -> Array | None:
     """How likely each feature is drawn, by position or by name; None if all are alike."""
     if weights is None:
         return None
-    if isinstance(weights, Mapping):
-        unknown = [name for name in weights if name not in schema.feature_names]
-        if unknown:
-            raise ValueError(
-                f"feature_weights names {unknown[0]!r}, which is not a column of X: "
-                f"{list(schema.feature_names)[:10]}."
-            )
-        weights = [weights.get(name, 1.0) for name in schema.feature_names]
+    given = by_feature(weights, "feature_weights", "weight", 1.0, schema)
     try:
-        found = np.array(weights, np.float64)
+        found = given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"feature_weights must be numbers: {error}.") from error
-    if found.shape != (schema.n_features,):
-        shape = len(found) if found.ndim == 1 else found.shape
-        raise ValueError(
-            f"feature_weights has shape {shape} but the input data X has {schema.n_features} "
-            "features: give one weight per feature, or a dict that names some."
-        )
     bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
     if len(bad):
         raise ValueError(

@@ -234,7 +234,7 @@ class BoostedGrower(TreeGrower):
         if counted and parts.are_many:
             raise ValueError(TOO_HEAVY)
         steps, turn = _steps(table, rules, self.size, counted), _turn(rules)
-        compile_all(_kernels(steps, turn, followed, rules.sampling))
+        compile_all(kernels_of(steps, turn, followed, rules.sampling))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, n_slots, BoostSteps(**steps))
         if parts.are_many:
@@ -244,16 +244,7 @@ class BoostedGrower(TreeGrower):
         self.bundles, n_columns = table.bundles, table.bundles.n_columns
         self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
         slope = self.desk.arrays.slope
-        lends_leaves = scores.loss.n_scores > 1  # until the next slopes are taken
-        self.rows = s.BoostRows(
-            slope,
-            slope.view(np.int64),
-            np.zeros(2 * n_rows + s.AHEAD, ROW),
-            slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
-            np.empty(n_rows if self.size > 1 else 0, np.uint8),
-            np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
-            np.empty(n_rows if rules.sampling.draws else 0, ROW),
-        )
+        self.rows = new_rows(table, rules, slope, self.size, scores.loss.n_scores > 1)
         most = 2 * max_leaves + 2 * rules.ahead
         self.nodes = new_nodes(self.table.shape, most, trail=trail_words(rules, most))
         size = self.size
@@ -346,6 +337,22 @@ class BoostedGrower(TreeGrower):
         return counted + [nodes.n_rows[child : child + 1] for child in children]
 
 
+def new_rows(
+    table: CodedTable, rules: BoostRules, slope: Array, size: int, lends_leaves: bool
+) -> s.BoostRows:
+    """Room for the rows of a tree; the leaves may be lent that of the slopes."""
+    n_rows = table.n_rows
+    return s.BoostRows(
+        slope,
+        slope.view(np.int64),
+        np.zeros(2 * n_rows + s.AHEAD, ROW),
+        slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
+        np.empty(n_rows if size > 1 else 0, np.uint8),
+        np.zeros(n_rows // s.CHUNK + len(table.pages), np.int64),
+        np.empty(n_rows if rules.sampling.draws else 0, ROW),
+    )
+
+
 def trail_words(rules: BoostRules, n_nodes: int) -> int:
     """Room for the trails of so many nodes, where some rows walk down the trees."""
     return s.TRAIL * n_nodes if rules.sampling.draws else 0
@@ -390,7 +397,7 @@ def _turn(rules: BoostRules) -> DriverSteps:
     return _USUAL_TURN._replace(take=take_ahead) if rules.ahead else _USUAL_TURN
 
 
-def _kernels(
+def kernels_of(
     steps: dict[str, Any],
     turn: DriverSteps = _USUAL_TURN,
     followed: bool = False,
@@ -414,4 +421,4 @@ def _kernels(
 
 
 # What every fit needs, so that compiling can begin before the data are read.
-USUAL_KERNELS = _kernels(_USUAL_STEPS)
+USUAL_KERNELS = kernels_of(_USUAL_STEPS)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hornbeam.boosting.arrays import make_pages, make_table, new_nodes, new_team
-from hornbeam.boosting.grower import SECONDS_PER_ROW, BoostedGrower
+from hornbeam.boosting.grower import SECONDS_PER_ROW, BoostedGrower, kernels_of, new_rows
 from hornbeam.boosting.listed_table import ListedTable
 from hornbeam.boosting.parts import OnePart
 from hornbeam.boosting.rules import BoostRules, draws_features, most_leaves
-from hornbeam.boosting.sampling import RowSampling, sampling_kernels
 from hornbeam.boosting.scores import RowScores, paying_threads
-from hornbeam.dtypes import ROW
 from hornbeam.kernels.boosting import listed as k
 from hornbeam.kernels.boosting import rounds
 from hornbeam.kernels.boosting import state as s
@@ -23,11 +19,11 @@ from hornbeam.kernels.boosting.nodes import make_root, mark_sides, take_node
 from hornbeam.kernels.boosting.partition import lay_out_all, lay_out_drawn, part_together
 from hornbeam.kernels.boosting.search import search_category
 from hornbeam.kernels.boosting.steps import BoostSteps
-from hornbeam.kernels.boosting.walk import TRAILS_SIGNATURE, lay_trails, walk_rows
-from hornbeam.kernels.driver import DriverSteps, driver_kernels
+from hornbeam.kernels.boosting.walk import walk_rows
+from hornbeam.kernels.driver import DriverSteps
 from hornbeam.kernels.frontier import new_frontier
-from hornbeam.runtime.companion import Kernel, compile_all
-from hornbeam.runtime.views import declared_signatures, make_slots, new_arrays
+from hornbeam.runtime.companion import compile_all
+from hornbeam.runtime.views import make_slots, new_arrays
 
 _SECONDS_PER_ENTRY = 5e-9  # of a list, parted and searched on every level
 _USUAL_LEVELS = 6
@@ -62,21 +58,12 @@ class ListedGrower(BoostedGrower):
         self.rules, self.scores, self.bundles = rules, scores, table.bundles
         self.heaviest = scores.heaviest
         steps = _steps(table, rules, size)
-        compile_all(_kernels(steps, followed, rules.sampling))
+        compile_all(kernels_of(steps, _TURN, followed, rules.sampling))
         self.pages = make_pages(table)
         self.table = make_table(table, self.pages, rules, max_leaves, 1, BoostSteps(**steps))
         self.desk = scores.new_desk() if scores.loss.n_scores > 1 else scores.desk(0)
         slope = self.desk.arrays.slope
-        lends_leaves = scores.loss.n_scores > 1  # until the next slopes are taken
-        self.rows = s.BoostRows(
-            slope,
-            slope.view(np.int64),
-            np.zeros(2 * n_rows + s.AHEAD, ROW),
-            slope.view(np.int32) if lends_leaves else np.empty(n_rows, np.int32),
-            np.empty(n_rows if size > 1 else 0, np.uint8),
-            np.zeros(n_rows // s.CHUNK + 1, np.int64),
-            np.empty(0, ROW),
-        )
+        self.rows = new_rows(table, rules, slope, size, scores.loss.n_scores > 1)
         n_nodes = 2 * max_leaves
         self.nodes = new_nodes(self.table.shape, n_nodes)
         self.team = new_team(
@@ -139,21 +126,3 @@ def _steps(table: ListedTable, rules: BoostRules, size: int) -> dict[str, Any]:
     if draws_features(rules):
         steps["choose_features"] = choose_features
     return steps
-
-
-def _kernels(steps: dict[str, Any], followed: bool, sampling: RowSampling) -> list[Kernel]:
-    """The kernels of a fit, with their signatures."""
-    kernels = [
-        *driver_kernels(_TURN),
-        (rounds.advance, rounds.ADVANCE_SIGNATURE),
-        *declared_signatures(list(steps.values())),
-        *sampling_kernels(sampling),
-    ]
-    if followed or sampling.draws:
-        kernels.append((lay_trails, TRAILS_SIGNATURE))
-    if followed:
-        kernels += [
-            (rounds.follow, rounds.FOLLOW_SIGNATURE),
-            (rounds.take_losses, rounds.SLOPES_SIGNATURE),
-        ]
-    return kernels
